@@ -1,0 +1,91 @@
+//! Block: the matrices inside. Columns are vectors, stored one after the other.
+
+use crate::points::Points;
+
+/// An n-by-b matrix of f64 stored column by column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    data: Vec<f64>,
+    n: usize,
+    b: usize,
+}
+
+impl Block {
+    /// All zeros.
+    pub fn zeros(n: usize, b: usize) -> Self {
+        Block { data: vec![0.0; n * b], n, b }
+    }
+
+    /// The matrix with entry `f(i, j)` in row i, column j.
+    pub fn from_fn(n: usize, b: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
+        let mut block = Block::zeros(n, b);
+        for j in 0..b {
+            for i in 0..n {
+                block.data[j * n + i] = f(i, j);
+            }
+        }
+        block
+    }
+
+    /// A matrix from its values, column by column; `None` when there are not `n * b` of them.
+    pub fn from_columns(data: Vec<f64>, n: usize, b: usize) -> Option<Self> {
+        (n.checked_mul(b) == Some(data.len())).then_some(Block { data, n, b })
+    }
+
+    /// Number of rows.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Number of columns.
+    pub fn b(&self) -> usize {
+        self.b
+    }
+
+    /// Entry in row i, column j.
+    pub fn at(&self, i: usize, j: usize) -> f64 {
+        self.data[j * self.n + i]
+    }
+
+    /// Entry in row i, column j, to be changed.
+    pub fn at_mut(&mut self, i: usize, j: usize) -> &mut f64 {
+        &mut self.data[j * self.n + i]
+    }
+
+    /// Column j.
+    pub fn col(&self, j: usize) -> &[f64] {
+        &self.data[j * self.n..(j + 1) * self.n]
+    }
+
+    /// Column j, to be changed.
+    pub fn col_mut(&mut self, j: usize) -> &mut [f64] {
+        &mut self.data[j * self.n..(j + 1) * self.n]
+    }
+
+    /// The values column by column.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// The values column by column, to be changed.
+    pub fn as_mut_slice(&mut self) -> &mut [f64] {
+        &mut self.data
+    }
+
+    /// The first `b` columns.
+    pub fn first(mut self, b: usize) -> Self {
+        self.b = b.min(self.b);
+        self.data.truncate(self.n * self.b);
+        self
+    }
+
+    /// The transpose.
+    pub fn transposed(&self) -> Self {
+        Block::from_fn(self.b, self.n, |i, j| self.at(j, i))
+    }
+
+    /// Rows as points.
+    pub fn to_points(&self) -> Points<f64> {
+        Points::from_fn(self.n, self.b, |i, j| self.at(i, j))
+    }
+}

@@ -1,0 +1,178 @@
+//! Mercer's conditions, checked: symmetric? positive semi-definite? how much is negative when not?
+
+use std::fmt;
+
+use crate::error::{ErrorKind, Result};
+use crate::exec::Exec;
+use crate::kernel::{Bound, Kernel};
+use crate::linalg;
+use crate::op::{Dense, Gram, SymOp, centre};
+use crate::points::PointsRef;
+use crate::real::Real;
+
+/// Whether a symmetric matrix is positive semi-definite, and how far it is from that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Definiteness {
+    /// The smallest eigenvalue.
+    pub smallest: f64,
+    /// The largest eigenvalue.
+    pub largest: f64,
+    /// The number of eigenvalues below -tolerance.
+    pub negative_count: usize,
+    /// The sum of their magnitudes.
+    pub negative_mass: f64,
+    /// The sum of the magnitudes of all eigenvalues.
+    pub absolute_mass: f64,
+    /// What rounding may have done to an eigenvalue.
+    pub tolerance: f64,
+}
+
+impl Definiteness {
+    /// From all eigenvalues and what rounding may have done to each.
+    pub(crate) fn of(eigenvalues: &[f64], tolerance: f64) -> Self {
+        let negative = eigenvalues.iter().filter(|v| **v < -tolerance);
+        Definiteness {
+            smallest: eigenvalues.iter().copied().fold(f64::INFINITY, f64::min),
+            largest: eigenvalues.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            negative_count: negative.clone().count(),
+            negative_mass: negative.map(|v| -v).sum(),
+            absolute_mass: eigenvalues.iter().map(|v| v.abs()).sum(),
+            tolerance,
+        }
+    }
+
+    /// From its numbers, as a file has them.
+    pub fn from_parts(bounds: (f64, f64), negative: (usize, f64), absolute_mass: f64, tolerance: f64) -> Self {
+        let ((smallest, largest), (negative_count, negative_mass)) = (bounds, negative);
+        Definiteness { smallest, largest, negative_count, negative_mass, absolute_mass, tolerance }
+    }
+
+    /// Whether an eigenvalue is negative beyond rounding.
+    pub fn is_indefinite(&self) -> bool {
+        self.negative_count > 0
+    }
+
+    /// The negative mass as a share of the mass of all eigenvalues.
+    pub fn negative_share(&self) -> f64 {
+        if self.absolute_mass > 0.0 { self.negative_mass / self.absolute_mass } else { 0.0 }
+    }
+
+    /// What variances are shares of: the trace, or the sum of magnitudes when some are negative.
+    pub(crate) fn total(&self, eigenvalues: &[f64]) -> f64 {
+        if self.is_indefinite() { self.absolute_mass } else { eigenvalues.iter().sum::<f64>().max(0.0) }
+    }
+}
+
+impl fmt::Display for Definiteness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_indefinite() {
+            return write!(
+                f,
+                "positive semi-definite: smallest eigenvalue {:.3e}, rounding {:.1e}",
+                self.smallest, self.tolerance
+            );
+        }
+        write!(
+            f,
+            "not positive semi-definite: {} negative eigenvalues down to {:.3e}, {:.1} % of the spectrum's mass; shares are of the mass",
+            self.negative_count,
+            self.smallest,
+            100.0 * self.negative_share()
+        )
+    }
+}
+
+/// What was found about a Gram matrix.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MercerReport {
+    /// Number of points.
+    pub n: usize,
+    /// The kernel with its numbers, when there is one.
+    pub kernel: Option<Kernel>,
+    /// The largest |K_ij - K_ji| over the largest |K_ij|.
+    pub asymmetry: f64,
+    /// Of K itself: Mercer's condition.
+    pub gram: Definiteness,
+    /// Of the centred HKH, which is what kernel PCA uses.
+    pub centred: Definiteness,
+}
+
+impl MercerReport {
+    /// Whether K is symmetric to 1e-10 of its largest entry.
+    pub fn is_symmetric(&self) -> bool {
+        self.asymmetry <= 1e-10
+    }
+
+    /// Whether K satisfies Mercer's conditions: symmetric and positive semi-definite.
+    pub fn holds(&self) -> bool {
+        self.is_symmetric() && !self.gram.is_indefinite()
+    }
+}
+
+/// Checks Mercer's conditions for a kernel on points.
+///
+/// # Errors
+/// When the kernel or the points are not valid, or the Gram matrix does not fit the memory budget.
+///
+/// # Example
+/// ```
+/// use mercer::{Exec, Points, diagnose};
+/// let x = Points::from_rows(&[[0.0, 1.0], [1.0, 2.0], [3.0, 0.5]]);
+/// assert!(diagnose::check_kernel(&"gaussian".parse()?, &x, &Exec::new())?.holds());
+/// assert!(!diagnose::check_kernel(&"sigmoid(gamma=1, coef0=-2)".parse()?, &x, &Exec::new())?.holds());
+/// # Ok::<(), mercer::Error>(())
+/// ```
+pub fn check_kernel<'a, T: Real>(
+    kernel: &Kernel,
+    points: impl Into<PointsRef<'a, T>>,
+    exec: &Exec,
+) -> Result<MercerReport> {
+    let x = points.into();
+    x.check(1)?;
+    allow(x.n(), exec)?;
+    exec.run(|| {
+        let bound = Bound::new(kernel, x)?;
+        let matrix = Gram::new(&bound, x)?.to_matrix(exec)?;
+        let mut report = report(matrix, 0.0, x.d())?;
+        report.kernel = Some(bound.kernel().clone());
+        Ok(report)
+    })
+}
+
+/// Checks Mercer's conditions for a given matrix. One that is not symmetric is reported so, and its symmetric part is
+/// looked at.
+///
+/// # Errors
+/// When it is not square or not finite, or does not fit the memory budget.
+pub fn check_gram<'a, T: Real>(gram: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<MercerReport> {
+    let gram = gram.into();
+    allow(gram.n(), exec)?;
+    exec.run(|| {
+        let dense = Dense::measure(gram)?;
+        let asymmetry = dense.asymmetry();
+        report(dense.averaged().to_matrix(exec)?, asymmetry, 1)
+    })
+}
+
+fn allow(n: usize, exec: &Exec) -> Result<()> {
+    let bytes = 6 * 8 * (n as u128).pow(2);
+    exec.allow(bytes, format!("checking the Gram matrix of {n} points"), "check a sample of the points")
+}
+
+fn report(mut matrix: crate::block::Block, asymmetry: f64, d: usize) -> Result<MercerReport> {
+    let n = matrix.n();
+    let look = |m: &crate::block::Block| -> Result<Definiteness> {
+        let entry = m.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let (values, _) = linalg::eigh(m.clone())?;
+        if values.iter().any(|v| !v.is_finite()) {
+            return Err(ErrorKind::Range { what: "Gram matrix", magnitude: entry }.into());
+        }
+        let norm = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        Ok(Definiteness::of(&values, f64::EPSILON * n as f64 * ((8 + d / 8) as f64 * entry + norm)))
+    };
+    let gram = look(&matrix)?;
+    centre(&mut matrix);
+    Ok(MercerReport { n, kernel: None, asymmetry, gram, centred: look(&matrix)? })
+}

@@ -1,0 +1,283 @@
+//! The one error of the library: what, where, which value, which constraint, what to do.
+
+use std::fmt;
+
+/// Anything that can go wrong, with its facts as data.
+///
+/// `Display` is one sentence without a full stop; [`Error::help`] is what to do about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error(Box<ErrorKind>);
+
+/// A result of this library.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The kinds of error, with the facts a program needs to act on them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There are too few points or dimensions to work with.
+    TooFew {
+        /// What there is too little of: "points", "dimensions".
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many are needed at least.
+        needed: usize,
+    },
+    /// A size does not fit another.
+    Shape {
+        /// Which size of which thing: "dimensions of the new points".
+        what: String,
+        /// The size it has.
+        found: usize,
+        /// The size it must have.
+        expected: usize,
+    },
+    /// A value is NaN or infinite.
+    NotFinite {
+        /// Where the value stands: "points", "Gram matrix".
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+    /// A parameter is outside its domain.
+    Parameter {
+        /// Whose parameter: "gaussian", "pca".
+        owner: String,
+        /// Its name.
+        name: String,
+        /// Its value as text.
+        value: String,
+        /// What it must satisfy: "gamma > 0".
+        constraint: String,
+    },
+    /// A name is not in the table of names.
+    UnknownName {
+        /// What kind of name: "kernel", "parameter of gaussian".
+        what: String,
+        /// The name.
+        name: String,
+        /// The nearest right one, when one is near.
+        nearest: Option<String>,
+        /// All right ones.
+        known: Vec<String>,
+    },
+    /// A text does not follow its grammar.
+    Syntax {
+        /// The text.
+        text: String,
+        /// Where it goes wrong, in bytes from the start.
+        position: usize,
+        /// What was expected there.
+        expected: String,
+    },
+    /// A matrix that must be symmetric is not.
+    NotSymmetric {
+        /// Row of the worst entry, from 0.
+        row: usize,
+        /// Column of the worst entry, from 0.
+        column: usize,
+        /// Entry (row, column).
+        value: f64,
+        /// Entry (column, row).
+        mirrored: f64,
+    },
+    /// Something would need more memory than the budget.
+    Memory {
+        /// What would need it.
+        what: String,
+        /// Bytes it needs.
+        needed: u128,
+        /// Bytes there are.
+        budget: u64,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// Squares or products leave the range of f64.
+    Range {
+        /// What leaves it.
+        what: &'static str,
+        /// The largest magnitude met.
+        magnitude: f64,
+    },
+    /// An eigenvalue or singular value iteration of a small dense problem did not converge.
+    NoConvergence {
+        /// Which decomposition.
+        what: &'static str,
+        /// The size of the problem.
+        size: usize,
+    },
+    /// The thing asked for does not exist for this kind of model.
+    Unsupported {
+        /// What was asked for and why it does not exist.
+        what: String,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// Parts of a model do not fit together.
+    Inconsistent {
+        /// Which part, and how.
+        what: String,
+    },
+    /// The work was cancelled through [`crate::Exec::cancel`].
+    Cancelled,
+}
+
+impl Error {
+    /// The facts of this error.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
+    }
+
+    /// What to do about it, when there is something to say beyond the error itself.
+    pub fn help(&self) -> Option<String> {
+        match self.kind() {
+            ErrorKind::UnknownName { nearest: Some(n), .. } => Some(format!("did you mean '{n}'?")),
+            ErrorKind::UnknownName { known, .. } => Some(format!("known: {}", known.join(", "))),
+            ErrorKind::Memory { remedy, .. } | ErrorKind::Unsupported { remedy, .. } => Some(remedy.clone()),
+            ErrorKind::NotFinite { .. } => Some("remove or fill missing and infinite values first".into()),
+            ErrorKind::NotSymmetric { .. } => {
+                Some("a Gram matrix has K[i][j] = K[j][i]; use (K + K')/2 if the difference is rounding".into())
+            }
+            ErrorKind::Range { .. } => Some("rescale the data, for instance by standardising the columns".into()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn parameter(owner: &str, name: &str, value: impl fmt::Display, constraint: impl Into<String>) -> Self {
+        ErrorKind::Parameter {
+            owner: owner.into(),
+            name: name.into(),
+            value: value.to_string(),
+            constraint: constraint.into(),
+        }
+        .into()
+    }
+
+    pub(crate) fn shape(what: impl Into<String>, found: usize, expected: usize) -> Self {
+        ErrorKind::Shape { what: what.into(), found, expected }.into()
+    }
+
+    pub(crate) fn inconsistent(what: impl Into<String>) -> Self {
+        ErrorKind::Inconsistent { what: what.into() }.into()
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Error(Box::new(kind))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind() {
+            ErrorKind::TooFew { what, found, needed } => write!(f, "{found} {what}, but at least {needed} are needed"),
+            ErrorKind::Shape { what, found, expected } => write!(f, "{what}: {found} where {expected} are expected"),
+            ErrorKind::NotFinite { what, row, column, value } => {
+                write!(f, "{what}: value {value} in row {row}, column {column} (from 0) is not finite")
+            }
+            ErrorKind::Parameter { owner, name, value, constraint } => {
+                write!(f, "{owner}: {name} = {value} does not satisfy {constraint}")
+            }
+            ErrorKind::UnknownName { what, name, .. } => write!(f, "'{name}' is not a {what}"),
+            ErrorKind::Syntax { text, position, expected } => {
+                write!(f, "expected {expected} at position {position} of '{text}'")
+            }
+            ErrorKind::NotSymmetric { row, column, value, mirrored } => write!(
+                f,
+                "Gram matrix is not symmetric: K[{row}][{column}] = {value} but K[{column}][{row}] = {mirrored}"
+            ),
+            ErrorKind::Memory { what, needed, budget, .. } => {
+                write!(f, "{what} needs {}, the budget is {}", Bytes(*needed), Bytes(u128::from(*budget)))
+            }
+            ErrorKind::Range { what, magnitude } => {
+                write!(f, "{what}: values of magnitude {magnitude:e} cannot be squared within the range of f64")
+            }
+            ErrorKind::NoConvergence { what, size } => {
+                write!(f, "{what} of size {size} did not converge")
+            }
+            ErrorKind::Unsupported { what, .. } | ErrorKind::Inconsistent { what } => f.write_str(what),
+            ErrorKind::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A number of bytes, shown with a decimal unit: `3.2 GB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u128);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        while value >= 999.5 && unit + 1 < units.len() {
+            value /= 1000.0;
+            unit += 1;
+        }
+        match unit {
+            0 => write!(f, "{} bytes", self.0),
+            _ if value < 10.0 => write!(f, "{value:.1} {}", units[unit]),
+            _ => write!(f, "{value:.0} {}", units[unit]),
+        }
+    }
+}
+
+/// The known name nearest to `name` by edit distance, when it is near enough to be a slip of the fingers.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let name = name.to_lowercase();
+    known
+        .into_iter()
+        .map(|k| (edit_distance(&name, &k.to_lowercase()), k))
+        .filter(|(d, k)| *d <= 1 + k.len().max(name.len()) / 4)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k.to_string())
+}
+
+/// Edit distance with swaps of neighbours counted once (optimal string alignment).
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let substituted = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut best = substituted.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_suggested_and_far_ones_are_not() {
+        let known = ["gaussian", "laplacian", "linear"];
+        assert_eq!(nearest("guassian", known).as_deref(), Some("gaussian"));
+        assert_eq!(nearest("Linaer", known).as_deref(), Some("linear"));
+        assert_eq!(nearest("foo", known), None);
+    }
+
+    #[test]
+    fn bytes_are_readable() {
+        assert_eq!(Bytes(12).to_string(), "12 bytes");
+        assert_eq!(Bytes(3_200_000_000).to_string(), "3.2 GB");
+        assert_eq!(Bytes(999_600).to_string(), "1.0 MB");
+    }
+}

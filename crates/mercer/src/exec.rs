@@ -1,0 +1,103 @@
+//! Exec: with what a computation may be done. Passed explicitly; there is no global state.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Memory that a computation may use when nobody says otherwise: 8 GB.
+pub const DEFAULT_MEMORY: u64 = 8_000_000_000;
+
+/// Threads, memory, seed and cancellation of a computation.
+///
+/// The number of threads never changes a result, not in its last bit.
+///
+/// ```
+/// use mercer::Exec;
+/// let exec = Exec::new().threads(2).memory(1_000_000_000).seed(7);
+/// assert_eq!(exec.memory_budget(), 1_000_000_000);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Exec {
+    threads: Option<NonZeroUsize>,
+    memory: u64,
+    seed: u64,
+    cancel: Option<Arc<AtomicBool>>,
+}
+
+impl Default for Exec {
+    fn default() -> Self {
+        Exec::new()
+    }
+}
+
+impl Exec {
+    /// All cores, [`DEFAULT_MEMORY`], seed 0.
+    pub fn new() -> Self {
+        Exec { threads: None, memory: DEFAULT_MEMORY, seed: 0, cancel: None }
+    }
+
+    /// Uses this many threads; 0 means one per core.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = NonZeroUsize::new(threads);
+        self
+    }
+
+    /// Uses at most about this many bytes.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Seeds whatever is drawn at random.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Stops with [`ErrorKind::Cancelled`] soon after this flag is set.
+    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.cancel = Some(flag);
+        self
+    }
+
+    /// The memory budget in bytes.
+    pub fn memory_budget(&self) -> u64 {
+        self.memory
+    }
+
+    /// The seed.
+    pub fn seed_value(&self) -> u64 {
+        self.seed
+    }
+
+    /// Fails when the work has been cancelled.
+    pub(crate) fn go_on(&self) -> Result<()> {
+        match &self.cancel {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(ErrorKind::Cancelled.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what needs more memory than the budget.
+    pub(crate) fn allow(&self, needed: u128, what: impl Into<String>, remedy: impl Into<String>) -> Result<()> {
+        if needed <= u128::from(self.memory) {
+            return Ok(());
+        }
+        Err(ErrorKind::Memory { what: what.into(), needed, budget: self.memory, remedy: remedy.into() }.into())
+    }
+
+    /// Runs `work` on this many threads.
+    pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
+        self.go_on()?;
+        let Some(threads) = self.threads else {
+            return work();
+        };
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.get())
+            .build()
+            .map_err(|e| Error::parameter("exec", "threads", threads, format!("the system can start them ({e})")))?
+            .install(work)
+    }
+}

@@ -1,0 +1,145 @@
+//! Features: the row phi(x) that a fitted model is an affine map of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::embedding::Embedding;
+use crate::error::{Error, ErrorKind, Result};
+use crate::kernel::Bound;
+use crate::kernel::tile::{self, Form, Rows, TILE};
+use crate::points::{Points, PointsRef};
+use crate::real::Real;
+
+/// A kernel of the user's.
+pub type KernelFn = Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
+
+/// What a model is an affine map of.
+#[derive(Clone)]
+pub(crate) enum Features {
+    /// (phi(x) - mean) / scale, coordinate by coordinate. The mean is subtracted before anything is multiplied:
+    /// points far from the origin keep their digits.
+    Explicit { embedding: Embedding, d: usize, mean: Vec<f64>, scale: Vec<f64> },
+    /// k(x, x_1), ..., k(x, x_m), up to what centring removes.
+    Kernel { bound: Bound, landmarks: Rows },
+    /// The same by a function of the user's.
+    KernelFn { kernel: KernelFn, landmarks: Points<f64> },
+    /// Rows of a cross-Gram matrix that the user computes.
+    GramRow { n: usize },
+}
+
+impl Features {
+    /// How many features there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Features::Explicit { mean, .. } => mean.len(),
+            Features::Kernel { landmarks, .. } => landmarks.n(),
+            Features::KernelFn { landmarks, .. } => landmarks.n(),
+            Features::GramRow { n } => *n,
+        }
+    }
+
+    /// The number of dimensions of the points it takes.
+    pub(crate) fn d(&self) -> usize {
+        match self {
+            Features::Explicit { d, .. } => *d,
+            Features::Kernel { bound, .. } => bound.d(),
+            Features::KernelFn { landmarks, .. } => landmarks.d(),
+            Features::GramRow { n } => *n,
+        }
+    }
+
+    /// Calls `f(row, first feature, values)` with the features of up to [`TILE`] points, piece by piece and in order.
+    pub(crate) fn each_piece<T: Real>(
+        &self,
+        x: PointsRef<'_, T>,
+        first_row: usize,
+        mut f: impl FnMut(usize, usize, &[f64]),
+    ) -> Result<()> {
+        match self {
+            Features::Explicit { embedding, mean, scale, .. } => {
+                for (i, point) in x.to_f64().rows().enumerate() {
+                    let mut phi = embedding.checked_map(first_row + i, point, mean.len())?;
+                    for ((v, m), s) in phi.iter_mut().zip(mean).zip(scale) {
+                        *v = (*v - m) / s;
+                    }
+                    f(i, 0, &phi);
+                }
+            }
+            Features::Kernel { bound, landmarks } => {
+                let rows = Rows::new(bound, x);
+                let mut values = vec![0.0; x.n() * TILE];
+                for start in (0..landmarks.n()).step_by(TILE) {
+                    let cols = start..landmarks.n().min(start + TILE);
+                    let values = &mut values[..x.n() * cols.len()];
+                    let form = Form::UpToCentring;
+                    tile::fill(bound, form, (&rows, 0..x.n()), (landmarks, cols.clone()), values);
+                    for (i, line) in values.chunks_exact(cols.len()).enumerate() {
+                        finite(line, first_row + i, start)?;
+                        f(i, start, line);
+                    }
+                }
+            }
+            Features::KernelFn { kernel, landmarks } => {
+                for (i, point) in x.to_f64().rows().enumerate() {
+                    let values: Vec<f64> = landmarks.rows().map(|landmark| kernel(point, landmark)).collect();
+                    finite(&values, first_row + i, 0)?;
+                    f(i, 0, &values);
+                }
+            }
+            Features::GramRow { .. } => {
+                for (i, row) in x.to_f64().rows().enumerate() {
+                    f(i, 0, row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// k(x, x) of each point, in the same form as the features; `None` where the features do not know it.
+    pub(crate) fn self_values<T: Real>(&self, x: PointsRef<'_, T>) -> Option<Vec<f64>> {
+        match self {
+            Features::Kernel { bound, .. } => {
+                let rows = Rows::new(bound, x);
+                Some((0..x.n()).map(|i| tile::self_value(bound, Form::UpToCentring, &rows, i)).collect())
+            }
+            Features::KernelFn { kernel, .. } => Some(x.to_f64().rows().map(|p| kernel(p, p)).collect()),
+            Features::Explicit { .. } | Features::GramRow { .. } => None,
+        }
+    }
+
+    pub(crate) fn check_dimensions<T: Real>(&self, x: PointsRef<'_, T>) -> Result<()> {
+        if x.d() == self.d() {
+            return Ok(());
+        }
+        let what = match self {
+            Features::GramRow { .. } => "columns of the cross-Gram matrix, one per fitted point",
+            _ => "dimensions of the points, which must be those the model was fitted to",
+        };
+        Err(Error::shape(what, x.d(), self.d()))
+    }
+}
+
+fn finite(values: &[f64], row: usize, first: usize) -> Result<()> {
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let (column, value) = (first + at, values[at]);
+            Err(ErrorKind::NotFinite { what: "kernel of the new points", row, column, value }.into())
+        }
+    }
+}
+
+impl fmt::Debug for Features {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Features::Explicit { embedding, mean, .. } => write!(f, "{embedding:?} with {} features", mean.len()),
+            Features::Kernel { bound, landmarks } => {
+                write!(f, "{} on {} points", bound.kernel(), landmarks.n())
+            }
+            Features::KernelFn { landmarks, .. } => {
+                write!(f, "kernel function on {} points", landmarks.n())
+            }
+            Features::GramRow { n } => write!(f, "Gram rows of {n} points"),
+        }
+    }
+}

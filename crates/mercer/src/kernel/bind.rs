@@ -1,0 +1,293 @@
+//! Binding: a kernel and points become a kernel of numbers.
+
+use super::statistic::Statistic;
+use super::{Gamma, Kernel, Length};
+use crate::error::{Error, Result};
+use crate::points::{Points, PointsRef};
+use crate::real::Real;
+use crate::rng::Rng;
+
+/// Up to this many points the median is over all pairs; beyond, over [`SAMPLED_PAIRS`] random ones.
+const EXACT_MEDIAN_POINTS: usize = 2000;
+const SAMPLED_PAIRS: usize = 1_000_000;
+/// Pairs that decide which form of the kernel has the smaller entries.
+const FORM_PAIRS: usize = 1000;
+/// One fixed seed, so that every front finds the same automatic parameters.
+const SEED: u64 = 0x6d65_7263_6572;
+
+/// A kernel whose parameters are all numbers, for points of d dimensions.
+///
+/// # Example
+/// ```
+/// use mercer::{Bound, Gamma, Kernel, Points};
+/// let x = Points::from_rows(&[[0.0], [1.0], [3.0]]);
+/// let k = Bound::new(&Kernel::gaussian(Gamma::Median), &x)?;
+/// // squared distances 1, 4, 9: the median is 4
+/// assert_eq!(k.kernel().to_string(), "gaussian(gamma=0.25)");
+/// assert_eq!(k.choices()[0].to_string(), "gaussian: gamma = 0.25 (median)");
+/// # Ok::<(), mercer::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    kernel: Kernel,
+    choices: Vec<Choice>,
+    d: usize,
+    /// Entries are evaluated as k - origin in models that centre (MATHS.md, M6).
+    deviation: bool,
+    /// The point that linear terms are measured from in models that centre.
+    shift: Option<Vec<f64>>,
+}
+
+/// What an automatic parameter became.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Whose parameter.
+    pub kernel: &'static str,
+    /// Which parameter.
+    pub parameter: &'static str,
+    /// The number that was found.
+    pub value: f64,
+    /// The rule that found it.
+    pub rule: &'static str,
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} = {} ({})", self.kernel, self.parameter, self.value, self.rule)
+    }
+}
+
+impl Bound {
+    /// Binds `kernel` to the points that its automatic parameters are taken from.
+    ///
+    /// # Errors
+    /// When a parameter is outside its domain, or points are missing or not finite.
+    pub fn new<'a, T: Real>(kernel: &Kernel, points: impl Into<PointsRef<'a, T>>) -> Result<Self> {
+        let points = points.into();
+        points.check(1)?;
+        let x = points.to_f64();
+        kernel.validate()?;
+        let mut choices = Vec::new();
+        let kernel = resolve(kernel, &x, &mut choices)?;
+        kernel.validate()?;
+        let shift = has_linear_term(&kernel).then(|| mean(&x));
+        let mut bound = Bound { d: x.d(), deviation: false, shift, kernel, choices };
+        bound.deviation = bound.deviations_are_smaller(&x);
+        Ok(bound)
+    }
+
+    /// A bound kernel from its parts, as a model file has them.
+    pub(crate) fn from_parts(kernel: Kernel, d: usize, deviation: bool, shift: Option<Vec<f64>>) -> Result<Self> {
+        kernel.validate()?;
+        if !is_numeric(&kernel) {
+            return Err(Error::inconsistent(format!("kernel '{kernel}' has parameters that are not numbers")));
+        }
+        if let Some(shift) = &shift {
+            if shift.len() != d {
+                return Err(Error::shape("dimensions of the shift", shift.len(), d));
+            }
+        }
+        Ok(Bound { kernel, choices: Vec::new(), d, deviation, shift })
+    }
+
+    /// The kernel, with numbers only.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// What the automatic parameters became.
+    pub fn choices(&self) -> &[Choice] {
+        &self.choices
+    }
+
+    /// The number of dimensions it is bound to.
+    pub fn d(&self) -> usize {
+        self.d
+    }
+
+    /// k(x, y).
+    pub fn eval(&self, x: &[f64], y: &[f64]) -> f64 {
+        self.kernel.eval(x, y)
+    }
+
+    /// Whether models that centre evaluate k - k(x,x) in place of k (MATHS.md, M6).
+    pub fn uses_deviations(&self) -> bool {
+        self.deviation
+    }
+
+    /// The point that linear terms are measured from in models that centre (MATHS.md, M6).
+    pub fn shift(&self) -> Option<&[f64]> {
+        self.shift.as_deref()
+    }
+
+    /// Wide kernels are 1 plus a small number: the small number alone has the digits that survive centring.
+    fn deviations_are_smaller(&self, x: &Points<f64>) -> bool {
+        let origin = super::tile::origin(&self.kernel);
+        if origin == 0.0 || x.n() < 2 {
+            return false;
+        }
+        let mut rng = Rng::new(SEED);
+        let (mut values, mut deviations) = (0.0, 0.0);
+        for _ in 0..FORM_PAIRS {
+            let (i, j) = pair(&mut rng, x.n());
+            let k = self.eval(x.row(i), x.row(j));
+            values += k.abs();
+            deviations += (k - origin).abs();
+        }
+        deviations < values
+    }
+}
+
+/// Two different indices below n.
+fn pair(rng: &mut Rng, n: usize) -> (usize, usize) {
+    let i = rng.below(n);
+    (i, (i + 1 + rng.below(n - 1)) % n)
+}
+
+/// Whether a sum has a linear term, whose Gram matrix may be measured from any point when it is centred.
+fn has_linear_term(kernel: &Kernel) -> bool {
+    match kernel {
+        Kernel::Linear => true,
+        Kernel::Sum(terms) => terms.iter().any(has_linear_term),
+        Kernel::Scaled(_, k) => has_linear_term(k),
+        _ => false,
+    }
+}
+
+fn is_numeric(kernel: &Kernel) -> bool {
+    match kernel {
+        Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().all(is_numeric),
+        Kernel::Scaled(_, k) | Kernel::Normalised(k) => is_numeric(k),
+        Kernel::Cosine => true,
+        leaf => leaf.profile().is_some(),
+    }
+}
+
+/// The same kernel with numbers in place of rules.
+fn resolve(kernel: &Kernel, x: &Points<f64>, choices: &mut Vec<Choice>) -> Result<Kernel> {
+    let mut all = |ks: &[Kernel]| ks.iter().map(|k| resolve(k, x, choices)).collect::<Result<Vec<_>>>();
+    Ok(match kernel {
+        Kernel::Sum(ks) => Kernel::Sum(all(ks)?),
+        Kernel::Product(ks) => Kernel::Product(all(ks)?),
+        Kernel::Scaled(w, k) => Kernel::Scaled(*w, Box::new(resolve(k, x, choices)?)),
+        Kernel::Normalised(k) => Kernel::Normalised(Box::new(resolve(k, x, choices)?)),
+        Kernel::Gaussian { gamma } => {
+            Kernel::Gaussian { gamma: find_gamma("gaussian", *gamma, Statistic::SquaredDistance, x, choices)? }
+        }
+        Kernel::Laplacian { gamma } => {
+            Kernel::Laplacian { gamma: find_gamma("laplacian", *gamma, Statistic::L1, x, choices)? }
+        }
+        Kernel::Polynomial { gamma, coef0, degree } => Kernel::Polynomial {
+            gamma: find_gamma("polynomial", *gamma, Statistic::Dot, x, choices)?,
+            coef0: *coef0,
+            degree: *degree,
+        },
+        Kernel::Sigmoid { gamma, coef0 } => {
+            Kernel::Sigmoid { gamma: find_gamma("sigmoid", *gamma, Statistic::Dot, x, choices)?, coef0: *coef0 }
+        }
+        Kernel::Matern { nu, length } => {
+            Kernel::Matern { nu: *nu, length: find_length("matern", *length, x, choices)? }
+        }
+        Kernel::RationalQuadratic { alpha, length } => {
+            Kernel::RationalQuadratic { alpha: *alpha, length: find_length("rational_quadratic", *length, x, choices)? }
+        }
+        Kernel::Linear | Kernel::Cosine => kernel.clone(),
+    })
+}
+
+fn find_gamma(
+    kernel: &'static str,
+    gamma: Gamma,
+    statistic: Statistic,
+    x: &Points<f64>,
+    choices: &mut Vec<Choice>,
+) -> Result<Gamma> {
+    let (value, rule) = match gamma {
+        Gamma::Value(_) | Gamma::OverSigma2(_) | Gamma::Over2Sigma2(_) => return Ok(gamma),
+        Gamma::PerDimension => (1.0 / x.d() as f64, "1/d"),
+        Gamma::Scale => match variance_of_all(x) {
+            0.0 => (1.0, "scale; all values are equal, any gamma gives the same"),
+            v => (1.0 / (x.d() as f64 * v), "scale"),
+        },
+        Gamma::Median => match median(statistic, x) {
+            (0.0, _) => (1.0, "median; all points are equal, any gamma gives the same"),
+            (m, rule) => (1.0 / m, rule),
+        },
+    };
+    choices.push(Choice { kernel, parameter: "gamma", value, rule });
+    if value.is_finite() && value > 0.0 {
+        return Ok(Gamma::Value(value));
+    }
+    Err(Error::parameter(
+        kernel,
+        "gamma",
+        value,
+        format!("gamma > 0 and finite, as found by the rule {rule}; give a number"),
+    ))
+}
+
+fn find_length(kernel: &'static str, length: Length, x: &Points<f64>, choices: &mut Vec<Choice>) -> Result<Length> {
+    if length.number().is_some() {
+        return Ok(length);
+    }
+    let (value, rule) = match median(Statistic::SquaredDistance, x) {
+        (0.0, _) => (1.0, "median; all points are equal, any length gives the same"),
+        (m, rule) => (m.sqrt(), rule),
+    };
+    choices.push(Choice { kernel, parameter: "length", value, rule });
+    Ok(Length::Value(value))
+}
+
+/// The median of the statistic over pairs of points, over the positive ones where the median itself is 0
+/// (more than half of the pairs being equal points), and 0 when all points are equal.
+fn median(statistic: Statistic, x: &Points<f64>) -> (f64, &'static str) {
+    let n = x.n();
+    let mut values: Vec<f64> = if n <= EXACT_MEDIAN_POINTS {
+        (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| statistic.of(x.row(i), x.row(j))).collect()
+    } else {
+        let mut rng = Rng::new(SEED);
+        (0..SAMPLED_PAIRS)
+            .map(|_| {
+                let (i, j) = pair(&mut rng, n);
+                statistic.of(x.row(i), x.row(j))
+            })
+            .collect()
+    };
+    let rule = if n <= EXACT_MEDIAN_POINTS { "median" } else { "median of a million sampled pairs" };
+    match middle(&mut values) {
+        m if m > 0.0 => (m, rule),
+        _ => {
+            values.retain(|v| *v > 0.0);
+            (middle(&mut values), "median of the pairs that differ")
+        }
+    }
+}
+
+/// The median: the mean of the two middle values when their number is even; 0 when there are none.
+fn middle(values: &mut [f64]) -> f64 {
+    let half = values.len() / 2;
+    if values.is_empty() {
+        return 0.0;
+    }
+    let even = values.len() % 2 == 0;
+    let (below, &mut upper, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    if !even {
+        return upper;
+    }
+    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    lower + (upper - lower) / 2.0
+}
+
+fn variance_of_all(x: &Points<f64>) -> f64 {
+    let values = x.as_slice();
+    let count = values.len() as f64;
+    let first = values[0];
+    let mean = values.iter().map(|v| v - first).sum::<f64>() / count + first;
+    values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / count
+}
+
+/// The mean point, good to rounding; it only has to be near.
+fn mean(x: &Points<f64>) -> Vec<f64> {
+    let n = x.n() as f64;
+    (0..x.d()).map(|j| x.rows().map(|r| r[j] / n).sum()).collect()
+}

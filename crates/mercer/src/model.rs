@@ -1,0 +1,100 @@
+//! Any fitted model: what is saved, loaded and served.
+
+use crate::eigen::Certificate;
+use crate::error::{ErrorKind, Result};
+use crate::exec::Exec;
+use crate::kernel_pca::KernelPcaModel;
+use crate::pca::PcaModel;
+use crate::points::{Points, PointsRef};
+use crate::real::Real;
+use crate::spectrum::Spectrum;
+
+/// A fitted model of either kind.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AnyModel {
+    /// PCA of points or of their explicit embedding.
+    Pca(PcaModel),
+    /// Kernel PCA.
+    KernelPca(KernelPcaModel),
+}
+
+impl AnyModel {
+    /// Number of components.
+    pub fn components(&self) -> usize {
+        match self {
+            AnyModel::Pca(m) => m.components(),
+            AnyModel::KernelPca(m) => m.components(),
+        }
+    }
+
+    /// Number of dimensions of the points it takes.
+    pub fn d(&self) -> usize {
+        match self {
+            AnyModel::Pca(m) => m.d(),
+            AnyModel::KernelPca(m) => m.d(),
+        }
+    }
+
+    /// Eigenvalues, variances and shares.
+    pub fn spectrum(&self) -> &Spectrum {
+        match self {
+            AnyModel::Pca(m) => m.spectrum(),
+            AnyModel::KernelPca(m) => m.spectrum(),
+        }
+    }
+
+    /// How far the eigenvalues can be from the truth.
+    pub fn certificate(&self) -> &Certificate {
+        match self {
+            AnyModel::Pca(m) => m.certificate(),
+            AnyModel::KernelPca(m) => m.certificate(),
+        }
+    }
+
+    /// What was decided on the way and a reader should know.
+    pub fn notes(&self) -> &[String] {
+        match self {
+            AnyModel::Pca(m) => m.notes(),
+            AnyModel::KernelPca(m) => m.notes(),
+        }
+    }
+
+    /// Scores of points.
+    ///
+    /// # Errors
+    /// When the points have other dimensions than those fitted, or values that are not finite.
+    pub fn transform<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Points<f64>> {
+        match self {
+            AnyModel::Pca(m) => m.transform_with(points, exec),
+            AnyModel::KernelPca(m) => m.transform_with(points, exec),
+        }
+    }
+
+    /// Points from scores.
+    ///
+    /// # Errors
+    /// For kernel PCA: a point of the space behind the kernel is in general the image of no point at all.
+    pub fn reconstruct<'a, T: Real>(&self, scores: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
+        match self {
+            AnyModel::Pca(m) => m.reconstruct(scores),
+            AnyModel::KernelPca(_) => Err(ErrorKind::Unsupported {
+                what: "a kernel model has no exact reconstruction: its components live in the space behind the kernel"
+                    .into(),
+                remedy: "use PCA, or an explicit embedding, whose features are reconstructed".into(),
+            }
+            .into()),
+        }
+    }
+
+    /// The squared error of each point when only the components are kept.
+    ///
+    /// # Errors
+    /// As [`AnyModel::transform`]; and for a model of a Gram matrix.
+    pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
+        match self {
+            AnyModel::Pca(m) => m.squared_errors(points),
+            AnyModel::KernelPca(m) => m.squared_errors(points),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Centring as an operator: H A H with H = I - 11'/n.
+
+use super::SymOp;
+use crate::block::Block;
+use crate::error::Result;
+use crate::exec::Exec;
+
+/// H A H (MATHS.md, M7): the Gram matrix of points moved so that their mean in feature space is 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Centred<A>(pub A);
+
+impl<A: SymOp> SymOp for Centred<A> {
+    fn n(&self) -> usize {
+        self.0.n()
+    }
+
+    fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()> {
+        let mut x = x.clone();
+        subtract_means(&mut x);
+        self.0.apply(&x, y, exec)?;
+        subtract_means(y);
+        Ok(())
+    }
+
+    fn to_matrix(&self, exec: &Exec) -> Result<Block> {
+        let mut matrix = self.0.to_matrix(exec)?;
+        centre(&mut matrix);
+        Ok(matrix)
+    }
+}
+
+/// H X: every column less its mean.
+fn subtract_means(x: &mut Block) {
+    for j in 0..x.b() {
+        let mean = mean(x.col(j));
+        x.col_mut(j).iter_mut().for_each(|v| *v -= mean);
+    }
+}
+
+/// The mean, summed in blocks of fixed size and then once more over what the first mean left.
+pub(crate) fn mean(v: &[f64]) -> f64 {
+    let n = v.len() as f64;
+    let scale = v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    if scale == 0.0 {
+        return 0.0;
+    }
+    // Each value is divided first: a sum of huge values does not overflow.
+    let rough: f64 = v.chunks(256).map(|c| c.iter().map(|x| x / n).sum::<f64>()).sum();
+    rough + v.chunks(256).map(|c| c.iter().map(|x| (x - rough) / n).sum::<f64>()).sum::<f64>()
+}
+
+/// Replaces a symmetric matrix K by HKH; returns the row means of K and the mean of all its entries.
+pub fn centre(k: &mut Block) -> (Vec<f64>, f64) {
+    let means: Vec<f64> = (0..k.b()).map(|j| mean(k.col(j))).collect();
+    let grand = mean(&means);
+    for j in 0..k.b() {
+        for (i, v) in k.col_mut(j).iter_mut().enumerate() {
+            // The two row means are added first: (i, j) and (j, i) get the same bits.
+            *v = *v - (means[i] + means[j]) + grand;
+        }
+    }
+    (means, grand)
+}

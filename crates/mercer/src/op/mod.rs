@@ -1,0 +1,69 @@
+//! Symmetric operators: Y = A X on blocks. Solvers never see a matrix.
+
+mod centred;
+mod dense;
+mod gram;
+
+pub use centred::{Centred, centre};
+pub use dense::Dense;
+pub use gram::Gram;
+
+use crate::block::Block;
+use crate::error::Result;
+use crate::exec::Exec;
+
+/// A symmetric n-by-n operator.
+///
+/// # Example
+/// Kernel PCA of an operator of your own; here the kernel min(i, j) of a random walk, which nobody stores:
+/// ```
+/// use mercer::{Block, Components, Exec, KernelPca, Kernel, SymOp};
+///
+/// struct RandomWalk(usize);
+///
+/// impl SymOp for RandomWalk {
+///     fn n(&self) -> usize {
+///         self.0
+///     }
+///     fn apply(&self, x: &Block, y: &mut Block, _: &Exec) -> mercer::Result<()> {
+///         for c in 0..x.b() {
+///             for i in 0..self.0 {
+///                 y.col_mut(c)[i] = (0..self.0).map(|j| (1 + i.min(j)) as f64 * x.col(c)[j]).sum();
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let model = KernelPca::new(Kernel::Linear).components(Components::Count(2)).fit_op(&RandomWalk(50))?;
+/// assert!(model.spectrum().ratios()[0] > 0.5);
+/// # Ok::<(), mercer::Error>(())
+/// ```
+pub trait SymOp: Sync {
+    /// The size n.
+    fn n(&self) -> usize;
+
+    /// Y = A X. `y` comes in the shape of `x` and with any content.
+    ///
+    /// # Errors
+    /// Whatever stops the work, [`crate::ErrorKind::Cancelled`] for instance.
+    fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()>;
+
+    /// The operator as a stored matrix: by default its action on the columns of the identity.
+    ///
+    /// # Errors
+    /// As [`SymOp::apply`].
+    fn to_matrix(&self, exec: &Exec) -> Result<Block> {
+        const COLUMNS: usize = 64;
+        let n = self.n();
+        let mut matrix = Block::zeros(n, n);
+        for start in (0..n).step_by(COLUMNS) {
+            let b = COLUMNS.min(n - start);
+            let unit = Block::from_fn(n, b, |i, j| if i == start + j { 1.0 } else { 0.0 });
+            let mut y = Block::zeros(n, b);
+            self.apply(&unit, &mut y, exec)?;
+            matrix.as_mut_slice()[start * n..(start + b) * n].copy_from_slice(y.as_slice());
+        }
+        Ok(matrix)
+    }
+}

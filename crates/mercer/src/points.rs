@@ -1,0 +1,185 @@
+//! Points: the data at the doors of the library. Rows are points, columns are dimensions.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::real::Real;
+
+/// n points of d dimensions, stored row by row.
+///
+/// ```
+/// use mercer::Points;
+/// let x = Points::from_rows(&[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]);
+/// assert_eq!((x.n(), x.d()), (3, 2));
+/// assert_eq!(x.row(1), [2.0, 3.0]);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Points<T = f64> {
+    data: Vec<T>,
+    n: usize,
+    d: usize,
+}
+
+/// A view of [`Points`] that somebody else owns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PointsRef<'a, T = f64> {
+    data: &'a [T],
+    n: usize,
+    d: usize,
+}
+
+impl<T: Real> Points<T> {
+    /// Points from their values, row by row.
+    ///
+    /// # Errors
+    /// When there are not exactly `n * d` values.
+    pub fn new(data: Vec<T>, n: usize, d: usize) -> Result<Self> {
+        check_len(data.len(), n, d)?;
+        Ok(Points { data, n, d })
+    }
+
+    /// Points from an array of rows.
+    pub fn from_rows<const D: usize>(rows: &[[T; D]]) -> Self {
+        Points { data: rows.concat(), n: rows.len(), d: D }
+    }
+
+    /// The points whose value in row i, column j is `f(i, j)`.
+    pub fn from_fn(n: usize, d: usize, mut f: impl FnMut(usize, usize) -> T) -> Self {
+        let data = (0..n * d).map(|at| f(at / d, at % d)).collect();
+        Points { data, n, d }
+    }
+
+    /// Number of points.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Number of dimensions.
+    pub fn d(&self) -> usize {
+        self.d
+    }
+
+    /// Point i.
+    pub fn row(&self, i: usize) -> &[T] {
+        &self.data[i * self.d..(i + 1) * self.d]
+    }
+
+    /// Point i, to be changed.
+    pub fn row_mut(&mut self, i: usize) -> &mut [T] {
+        &mut self.data[i * self.d..(i + 1) * self.d]
+    }
+
+    /// All points in order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[T]> + '_ {
+        (0..self.n).map(|i| self.row(i))
+    }
+
+    /// The values row by row.
+    pub fn as_slice(&self) -> &[T] {
+        &self.data
+    }
+
+    /// The values row by row, to be changed.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+
+    /// The values row by row, without copying.
+    pub fn into_vec(self) -> Vec<T> {
+        self.data
+    }
+
+    /// Column j, copied.
+    pub fn column(&self, j: usize) -> Vec<T> {
+        self.rows().map(|r| r[j]).collect()
+    }
+
+    /// The first `k` columns, copied.
+    pub fn first_columns(&self, k: usize) -> Self {
+        let k = k.min(self.d);
+        Points { data: self.rows().flat_map(|r| &r[..k]).copied().collect(), n: self.n, d: k }
+    }
+
+    /// A view of all points.
+    pub fn view(&self) -> PointsRef<'_, T> {
+        PointsRef { data: &self.data, n: self.n, d: self.d }
+    }
+}
+
+impl<'a, T: Real> PointsRef<'a, T> {
+    /// A view of values that lie row by row.
+    ///
+    /// # Errors
+    /// When there are not exactly `n * d` values.
+    pub fn new(data: &'a [T], n: usize, d: usize) -> Result<Self> {
+        check_len(data.len(), n, d)?;
+        Ok(PointsRef { data, n, d })
+    }
+
+    /// Number of points.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Number of dimensions.
+    pub fn d(&self) -> usize {
+        self.d
+    }
+
+    /// Point i.
+    pub fn row(&self, i: usize) -> &'a [T] {
+        &self.data[i * self.d..(i + 1) * self.d]
+    }
+
+    /// All points in order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
+        let this = *self;
+        (0..this.n).map(move |i| this.row(i))
+    }
+
+    /// The points from row `start` up to, not including, row `end`.
+    pub fn slice(&self, start: usize, end: usize) -> Self {
+        PointsRef { data: &self.data[start * self.d..end * self.d], n: end - start, d: self.d }
+    }
+
+    /// The same points as f64, which is exact.
+    pub fn to_f64(&self) -> Points<f64> {
+        Points { data: self.data.iter().map(|v| v.to_f64()).collect(), n: self.n, d: self.d }
+    }
+
+    /// Refuses fewer than `points` points or `1` dimension, and values that are not finite.
+    pub(crate) fn check(&self, points: usize) -> Result<()> {
+        if self.n < points {
+            return Err(ErrorKind::TooFew { what: "points", found: self.n, needed: points }.into());
+        }
+        if self.d == 0 {
+            return Err(ErrorKind::TooFew { what: "dimensions", found: 0, needed: 1 }.into());
+        }
+        match self.data.iter().position(|v| !v.to_f64().is_finite()) {
+            None => Ok(()),
+            Some(at) => Err(ErrorKind::NotFinite {
+                what: "points",
+                row: at / self.d,
+                column: at % self.d,
+                value: self.data[at].to_f64(),
+            }
+            .into()),
+        }
+    }
+
+    /// Refuses another number of dimensions than `d`.
+    pub(crate) fn check_dimensions(&self, d: usize) -> Result<()> {
+        if self.d == d { Ok(()) } else { Err(Error::shape("dimensions of the points", self.d, d)) }
+    }
+}
+
+impl<'a, T: Real> From<&'a Points<T>> for PointsRef<'a, T> {
+    fn from(points: &'a Points<T>) -> Self {
+        points.view()
+    }
+}
+
+fn check_len(found: usize, n: usize, d: usize) -> Result<()> {
+    match n.checked_mul(d) {
+        Some(len) if len == found => Ok(()),
+        len => Err(Error::shape(format!("values of {n} points of {d} dimensions"), found, len.unwrap_or(usize::MAX))),
+    }
+}

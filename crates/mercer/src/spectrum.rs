@@ -1,0 +1,169 @@
+//! The spectrum of a fitted model: eigenvalues, variances, and their true shares of the whole.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+/// How many components to keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Components {
+    /// This many.
+    Count(usize),
+    /// The fewest whose variance is at least this share of the total, 0 < share <= 1.
+    Share(f64),
+    /// All there are.
+    All,
+}
+
+impl From<usize> for Components {
+    fn from(count: usize) -> Self {
+        Components::Count(count)
+    }
+}
+
+impl fmt::Display for Components {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Components::Count(k) => write!(f, "{k}"),
+            Components::Share(s) => write!(f, "{s} of the variance"),
+            Components::All => f.write_str("all"),
+        }
+    }
+}
+
+impl Components {
+    pub(crate) fn validate(&self, owner: &str) -> Result<()> {
+        match *self {
+            Components::Count(0) => Err(Error::parameter(owner, "components", 0, "components >= 1")),
+            Components::Share(s) if !(s > 0.0 && s <= 1.0) => {
+                Err(Error::parameter(owner, "components", s, "0 < share <= 1"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many of `eigenvalues` (descending) to keep, at most `available`.
+    pub(crate) fn count(&self, eigenvalues: &[f64], total: f64, available: usize) -> usize {
+        match *self {
+            Components::Count(k) => k.min(available),
+            Components::All => available,
+            Components::Share(share) => {
+                // A share that is reached but for rounding is reached.
+                let wanted = share * total * (1.0 - 8.0 * f64::EPSILON * eigenvalues.len() as f64);
+                let mut sum = 0.0;
+                let reached = eigenvalues[..available].iter().position(|v| {
+                    sum += v.max(0.0);
+                    sum >= wanted
+                });
+                reached.map_or(available, |at| at + 1)
+            }
+        }
+    }
+}
+
+/// Eigenvalues and what they are shares of.
+///
+/// An eigenvalue is that of the matrix which sums over points: the scatter matrix X'X of PCA, or the centred Gram matrix
+/// HKH, which have the same non-zero eigenvalues. Divided by n - 1 or by n it is a variance (MATHS.md, M3).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spectrum {
+    pub(crate) eigenvalues: Vec<f64>,
+    /// The sum of all eigenvalues, kept or not; of their magnitudes when the kernel is indefinite.
+    pub(crate) total: f64,
+    /// The sum of the eigenvalues that were not kept.
+    pub(crate) discarded: f64,
+    pub(crate) rank: usize,
+    pub(crate) n: usize,
+    pub(crate) centred: bool,
+}
+
+impl Spectrum {
+    /// Eigenvalues of the components, descending.
+    pub fn eigenvalues(&self) -> &[f64] {
+        &self.eigenvalues
+    }
+
+    /// Variances with divisor n - 1, as of a sample; with divisor n when the model does not centre.
+    pub fn variances(&self) -> Vec<f64> {
+        self.divided_by(self.divisor())
+    }
+
+    /// Variances with divisor n, as of a whole population.
+    pub fn population_variances(&self) -> Vec<f64> {
+        self.divided_by(self.n as f64)
+    }
+
+    /// What [`Spectrum::variances`] divides by: n - 1, or n when the model does not centre.
+    pub fn divisor(&self) -> f64 {
+        if self.centred { (self.n.max(2) - 1) as f64 } else { self.n as f64 }
+    }
+
+    fn divided_by(&self, divisor: f64) -> Vec<f64> {
+        self.eigenvalues.iter().map(|v| v / divisor).collect()
+    }
+
+    /// The share of the total variance that each component explains: against the whole, not against what was kept.
+    /// All 0 when there is no variance at all.
+    pub fn ratios(&self) -> Vec<f64> {
+        self.eigenvalues.iter().map(|v| if self.total > 0.0 { v / self.total } else { 0.0 }).collect()
+    }
+
+    /// The running sum of [`Spectrum::ratios`].
+    pub fn cumulative(&self) -> Vec<f64> {
+        self.ratios()
+            .iter()
+            .scan(0.0, |sum, r| {
+                *sum += r;
+                Some(*sum)
+            })
+            .collect()
+    }
+
+    /// The sum of all eigenvalues, kept or not: n - 1 (or n) times the total variance.
+    pub fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// The sum of the eigenvalues that were not kept: the total squared error of reconstruction.
+    pub fn discarded(&self) -> f64 {
+        self.discarded
+    }
+
+    /// The number of eigenvalues that are not zero within rounding.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of points.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Refuses parts that do not make a spectrum, as a damaged file may have them.
+    pub(crate) fn validate(&self) -> Result<()> {
+        let numbers = self.eigenvalues.iter().chain([&self.total, &self.discarded]);
+        if numbers.into_iter().any(|v| !v.is_finite()) {
+            return Err(Error::inconsistent("the spectrum has values that are not finite"));
+        }
+        if self.eigenvalues.windows(2).any(|w| w[0] < w[1]) {
+            return Err(Error::inconsistent("the eigenvalues do not descend"));
+        }
+        if self.n == 0 {
+            return Err(Error::inconsistent("the spectrum is of no points"));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Spectrum {
+    /// One line per component.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  component     eigenvalue   explained   cumulative")?;
+        for (i, ((value, ratio), sum)) in self.eigenvalues.iter().zip(self.ratios()).zip(self.cumulative()).enumerate()
+        {
+            writeln!(f, "  PC{:<8} {value:>13.6e} {:>9.2} % {:>10.2} %", i + 1, 100.0 * ratio, 100.0 * sum)?;
+        }
+        Ok(())
+    }
+}

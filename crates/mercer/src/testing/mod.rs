@@ -1,0 +1,5 @@
+//! Oracles, ratios and nasty inputs for tests: of this library, and of operators of your own.
+
+pub mod matrices;
+pub mod naive;
+pub mod ratios;
