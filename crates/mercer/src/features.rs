@@ -13,14 +13,31 @@ use crate::real::Real;
 /// A kernel of the user's.
 pub type KernelFn = Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 
+/// What is subtracted from each dimension, and what it is then divided by, before a kernel sees a point.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Standardise {
+    pub mean: Vec<f64>,
+    pub scale: Vec<f64>,
+}
+
+impl Standardise {
+    pub(crate) fn apply<T: Real>(this: Option<&Self>, x: PointsRef<'_, T>) -> Points<f64> {
+        match this {
+            Some(s) => crate::moments::standardised(x, &s.mean, &s.scale),
+            None => x.to_f64(),
+        }
+    }
+}
+
 /// What a model is an affine map of.
 #[derive(Clone)]
 pub(crate) enum Features {
     /// (phi(x) - mean) / scale, coordinate by coordinate. The mean is subtracted before anything is multiplied:
     /// points far from the origin keep their digits.
     Explicit { embedding: Embedding, d: usize, mean: Vec<f64>, scale: Vec<f64> },
-    /// k(x, x_1), ..., k(x, x_m), up to what centring removes.
-    Kernel { bound: Bound, landmarks: Rows },
+    /// k(x, x_1), ..., k(x, x_m), up to what centring removes, after the points are standardised.
+    Kernel { bound: Bound, landmarks: Rows, standardise: Option<Standardise> },
     /// The same by a function of the user's.
     KernelFn { kernel: KernelFn, landmarks: Points<f64> },
     /// Rows of a cross-Gram matrix that the user computes.
@@ -65,8 +82,8 @@ impl Features {
                     f(i, 0, &phi);
                 }
             }
-            Features::Kernel { bound, landmarks } => {
-                let rows = Rows::new(bound, x);
+            Features::Kernel { bound, landmarks, standardise } => {
+                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x));
                 let mut values = vec![0.0; x.n() * TILE];
                 for start in (0..landmarks.n()).step_by(TILE) {
                     let cols = start..landmarks.n().min(start + TILE);
@@ -98,8 +115,8 @@ impl Features {
     /// k(x, x) of each point, in the same form as the features; `None` where the features do not know it.
     pub(crate) fn self_values<T: Real>(&self, x: PointsRef<'_, T>) -> Option<Vec<f64>> {
         match self {
-            Features::Kernel { bound, .. } => {
-                let rows = Rows::new(bound, x);
+            Features::Kernel { bound, standardise, .. } => {
+                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x));
                 Some((0..x.n()).map(|i| tile::self_value(bound, Form::UpToCentring, &rows, i)).collect())
             }
             Features::KernelFn { kernel, .. } => Some(x.to_f64().rows().map(|p| kernel(p, p)).collect()),
@@ -133,7 +150,7 @@ impl fmt::Debug for Features {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Features::Explicit { embedding, mean, .. } => write!(f, "{embedding:?} with {} features", mean.len()),
-            Features::Kernel { bound, landmarks } => {
+            Features::Kernel { bound, landmarks, .. } => {
                 write!(f, "{} on {} points", bound.kernel(), landmarks.n())
             }
             Features::KernelFn { landmarks, .. } => {

@@ -7,10 +7,11 @@ use crate::diagnose::Definiteness;
 use crate::eigen::{Certificate, Eigen};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
-use crate::features::{Features, KernelFn};
+use crate::features::{Features, KernelFn, Standardise};
 use crate::kernel::tile::Rows;
 use crate::kernel::{Bound, Choice, Kernel};
 use crate::op::{Dense, Gram, SymOp, centre};
+use crate::pca::Pca;
 use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
@@ -42,6 +43,7 @@ use crate::spectrum::{Components, Spectrum};
 pub struct KernelPca {
     kernel: Kernel,
     components: Components,
+    standardise: bool,
 }
 
 /// A fitted kernel PCA.
@@ -64,7 +66,8 @@ pub struct KernelPcaParts {
     pub kernel: Option<Kernel>,
     pub deviation: bool,
     pub shift: Option<Vec<f64>>,
-    /// The fitted points, of no dimensions for a model of a given Gram matrix.
+    pub standardise: Option<Standardise>,
+    /// The fitted points as the kernel sees them, of no dimensions for a model of a given Gram matrix.
     pub points: Points<f64>,
     /// alpha, a row per fitted point.
     pub weights: Points<f64>,
@@ -83,13 +86,20 @@ pub struct KernelPcaParts {
 impl KernelPca {
     /// All components that are not zero, of the Gram matrix of this kernel.
     pub fn new(kernel: Kernel) -> Self {
-        KernelPca { kernel, components: Components::All }
+        KernelPca { kernel, components: Components::All, standardise: false }
     }
 
     /// How many components to keep: at most a number, or a [`Components::Share`] of the variance. Components whose
     /// eigenvalue is zero within rounding do not exist and are not counted.
     pub fn components(mut self, components: impl Into<Components>) -> Self {
         self.components = components.into();
+        self
+    }
+
+    /// Whether each dimension is first centred and divided by its standard deviation; one without variance is only
+    /// centred. New points are treated alike. Without effect on a Gram matrix, an operator or a kernel function.
+    pub fn standardise(mut self, standardise: bool) -> Self {
+        self.standardise = standardise;
         self
     }
 
@@ -126,12 +136,14 @@ impl KernelPca {
         x.check(2)?;
         self.plan(x.n(), x.d(), exec)?;
         exec.run(|| {
-            let bound = Bound::new(&self.kernel, x)?; //            automatic parameters become numbers
-            let gram = Gram::new(&bound, x)?.up_to_centring(); //   M5, M6  K_ij = k(x_i, x_j)
+            let standardise = if self.standardise { Some(Pca::new().standardise(true).location(x)?) } else { None };
+            let x = Standardise::apply(standardise.as_ref(), x);
+            let bound = Bound::new(&self.kernel, &x)?; //            automatic parameters become numbers
+            let gram = Gram::new(&bound, &x)?.up_to_centring(); //   M5, M6  K_ij = k(x_i, x_j)
             let matrix = gram.to_matrix(exec)?;
             let landmarks = gram.into_rows();
             let d = bound.d();
-            self.finish(Features::Kernel { bound, landmarks }, matrix, d, exec)
+            self.finish(Features::Kernel { bound, landmarks, standardise }, matrix, d, exec)
         })
     }
 
@@ -269,8 +281,16 @@ impl KernelPcaModel {
         let features = match parts.kernel {
             Some(kernel) => {
                 let bound = Bound::from_parts(kernel, parts.points.d(), parts.deviation, parts.shift)?;
-                let landmarks = Rows::new(&bound, parts.points.view());
-                Features::Kernel { bound, landmarks }
+                if let Some(s) = &parts.standardise {
+                    if s.mean.len() != bound.d() || s.scale.len() != bound.d() {
+                        return Err(Error::shape("entries of mean and scale", s.mean.len(), bound.d()));
+                    }
+                    if s.mean.iter().any(|v| !v.is_finite()) || !s.scale.iter().all(|v| v.is_finite() && *v > 0.0) {
+                        return Err(Error::inconsistent("the model has a mean or scale that is not valid"));
+                    }
+                }
+                let landmarks = Rows::new(&bound, parts.points);
+                Features::Kernel { bound, landmarks, standardise: parts.standardise }
             }
             None => Features::GramRow { n },
         };
@@ -303,14 +323,15 @@ impl KernelPcaModel {
     /// For a model of a kernel function: a file carries no code.
     pub fn to_parts(&self) -> Result<KernelPcaParts> {
         let n = self.n();
-        let (kernel, deviation, shift, points) = match self.projection.features() {
-            Features::Kernel { bound, landmarks } => (
+        let (kernel, deviation, shift, standardise, points) = match self.projection.features() {
+            Features::Kernel { bound, landmarks, standardise } => (
                 Some(bound.kernel().clone()),
                 bound.uses_deviations(),
                 bound.shift().map(<[f64]>::to_vec),
+                standardise.clone(),
                 landmarks.points().clone(),
             ),
-            Features::GramRow { .. } => (None, false, None, Points::new(Vec::new(), n, 0)?),
+            Features::GramRow { .. } => (None, false, None, None, Points::new(Vec::new(), n, 0)?),
             Features::KernelFn { .. } | Features::Explicit { .. } => {
                 return Err(ErrorKind::Unsupported {
                     what: "a model of a kernel function cannot be taken apart: a file carries no code".into(),
@@ -323,6 +344,7 @@ impl KernelPcaModel {
             kernel,
             deviation,
             shift,
+            standardise,
             points,
             weights: self.projection.weights().clone(),
             offset: self.projection.offset().to_vec(),
@@ -359,6 +381,11 @@ impl KernelPcaModel {
             Features::Kernel { bound, .. } => Some(bound.kernel()),
             _ => None,
         }
+    }
+
+    /// Whether dimensions are centred and divided by their standard deviation before the kernel sees them.
+    pub fn is_standardised(&self) -> bool {
+        matches!(self.projection.features(), Features::Kernel { standardise: Some(_), .. })
     }
 
     /// What the kernel's automatic parameters became; empty for a model read from a file, whose kernel has the numbers.

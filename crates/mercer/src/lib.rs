@@ -59,7 +59,7 @@ pub use eigen::Certificate;
 pub use embedding::{Embedding, Monomials};
 pub use error::{Bytes, Error, ErrorKind, Result, nearest};
 pub use exec::{DEFAULT_MEMORY, Exec};
-pub use features::KernelFn;
+pub use features::{KernelFn, Standardise};
 pub use kernel::{Bound, Choice, Gamma, Kernel, Length, Nu};
 pub use kernel_pca::{KernelPca, KernelPcaModel, KernelPcaParts};
 pub use model::AnyModel;

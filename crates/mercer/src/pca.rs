@@ -5,7 +5,7 @@ use crate::eigen::{Certificate, Eigen, sign};
 use crate::embedding::Embedding;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
-use crate::features::Features;
+use crate::features::{Features, Standardise};
 use crate::linalg;
 use crate::moments::{Moments, standardised};
 use crate::plan::Plan;
@@ -227,6 +227,12 @@ impl Pca {
             }
             self.fit_features(Points::new(phi, x.n(), features)?.view(), x.d(), exec)
         })
+    }
+
+    /// What would be subtracted from the dimensions and what they would be divided by.
+    pub(crate) fn location<T: Real>(&self, x: PointsRef<'_, T>) -> Result<Standardise> {
+        let location = Location::of(x, self)?;
+        Ok(Standardise { mean: location.mean, scale: location.scale })
     }
 
     fn fit_features<T: Real>(&self, phi: PointsRef<'_, T>, d: usize, exec: &Exec) -> Result<PcaModel> {

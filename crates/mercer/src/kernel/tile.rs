@@ -14,8 +14,7 @@ use std::ops::Range;
 use super::bind::Bound;
 use super::statistic::Statistic;
 use super::{Kernel, normalise, statistic};
-use crate::points::{Points, PointsRef};
-use crate::real::Real;
+use crate::points::Points;
 
 /// Rows and columns of a tile: two tiles and their points stay in cache.
 pub(crate) const TILE: usize = 64;
@@ -39,8 +38,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn new<T: Real>(bound: &Bound, points: PointsRef<'_, T>) -> Self {
-        let points = points.to_f64();
+    pub(crate) fn new(bound: &Bound, points: Points<f64>) -> Self {
         let shifted =
             bound.shift().map(|shift| Points::from_fn(points.n(), points.d(), |i, j| points.row(i)[j] - shift[j]));
         Rows { points, shifted }

@@ -29,7 +29,7 @@ impl Gram {
         let points = points.into();
         points.check(1)?;
         points.check_dimensions(bound.d())?;
-        Ok(Gram { rows: Rows::new(bound, points), bound: bound.clone(), form: Form::Value })
+        Ok(Gram { rows: Rows::new(bound, points.to_f64()), bound: bound.clone(), form: Form::Value })
     }
 
     /// The same operator up to terms that centring removes, with smaller entries and so with more digits (MATHS.md, M6).

@@ -1,0 +1,401 @@
+//! The options of the command, each defined once.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mercer::{Components, Embedding, Kernel};
+use mercer_io::{Format, Header, Missing};
+
+/// PCA and kernel PCA done right.
+#[derive(Debug, Parser)]
+#[command(name = "mercer", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    after_help = "DATA is a file (CSV, TSV, NPY, Parquet), - for standard input, or an embedded set (`mercer data`)."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Say nothing but the data and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Colours
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Fit PCA, or kernel PCA with --kernel, and write scores and model
+    Fit(FitArgs),
+    /// Scores of new data by a fitted model
+    Transform(TransformArgs),
+    /// Data back from scores, or the part of data that a model keeps
+    Reconstruct(ReconstructArgs),
+    /// What a model file holds
+    Info(InfoArgs),
+    /// Cluster the scores of PCA and of kernel PCA, and compare with labels
+    Compare(CompareArgs),
+    /// Check Mercer's conditions: symmetric, positive semi-definite
+    Check(CheckArgs),
+    /// Every step of the textbook on a few rows, with its equation
+    Steps(StepsArgs),
+    /// The kernels, their parameters and formulas
+    Kernels(KernelsArgs),
+    /// The embedded data sets
+    Data(DataSetArgs),
+    /// PCA against kernel PCA on embedded data, with pictures
+    Demo(DemoArgs),
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// Threads; results do not depend on it [default: one per core]
+    #[arg(short = 'j', long, global = true, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Memory that may be used, as 500M or 8G [default: 60 % of what is free]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
+    /// Seed of whatever is drawn at random
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    pub(crate) seed: u64,
+}
+
+/// Which data, and how it is read.
+#[derive(Args, Debug)]
+pub(crate) struct DataArgs {
+    /// File, - for standard input, or embedded set
+    pub(crate) data: String,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct ReadArgs {
+    /// Columns to use: names, ranges a:f, numbers from 1, @numbers, @text; !x leaves out
+    #[arg(short, long, value_name = "LIST")]
+    pub(crate) select: Option<String>,
+    /// Column of labels: kept, not computed with
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) label: Option<String>,
+    /// Column of identifiers: kept as written, not computed with
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) id: Vec<String>,
+    /// Missing values: refuse, fill with the column's mean, or drop the row
+    #[arg(long, value_enum, default_value = "error", value_name = "WHAT")]
+    pub(crate) missing: MissingArg,
+    /// What stands between fields [default: what the first line has most of]
+    #[arg(short, long, value_name = "CHAR", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// Whether the first line has names
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHETHER")]
+    pub(crate) header: HeaderArg,
+    /// The first line has no names: --header no
+    #[arg(short = 'n', long, conflicts_with = "header")]
+    pub(crate) no_headers: bool,
+    /// Lines to pass over at the start
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) skip: usize,
+    /// Format of the data [default: by name or content]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) input_format: Option<FormatArg>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum MissingArg {
+    Error,
+    Mean,
+    Drop,
+}
+
+impl From<MissingArg> for Missing {
+    fn from(m: MissingArg) -> Self {
+        match m {
+            MissingArg::Error => Missing::Error,
+            MissingArg::Mean => Missing::Mean,
+            MissingArg::Drop => Missing::Drop,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum HeaderArg {
+    Auto,
+    Yes,
+    No,
+}
+
+impl From<HeaderArg> for Header {
+    fn from(h: HeaderArg) -> Self {
+        match h {
+            HeaderArg::Auto => Header::Auto,
+            HeaderArg::Yes => Header::Yes,
+            HeaderArg::No => Header::No,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    Csv,
+    Tsv,
+    Npy,
+    Parquet,
+}
+
+impl From<FormatArg> for Format {
+    fn from(f: FormatArg) -> Self {
+        match f {
+            FormatArg::Csv => Format::Csv,
+            FormatArg::Tsv => Format::Tsv,
+            FormatArg::Npy => Format::Npy,
+            FormatArg::Parquet => Format::Parquet,
+        }
+    }
+}
+
+/// A kernel by name or expression, and its most common parameters as options.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Kernel")]
+pub(crate) struct KernelArgs {
+    /// Kernel: a name, an expression like '0.5*gaussian(gamma=median) + linear', or precomputed
+    #[arg(long, value_name = "KERNEL")]
+    pub(crate) kernel: Option<String>,
+    /// gamma of the kernel: a number, median, scale or 1/d
+    #[arg(long, requires = "kernel", value_name = "GAMMA")]
+    pub(crate) gamma: Option<String>,
+    /// degree of the kernel
+    #[arg(long, requires = "kernel", value_name = "N")]
+    pub(crate) degree: Option<String>,
+    /// coef0 of the kernel
+    #[arg(long, requires = "kernel", value_name = "X", allow_hyphen_values = true)]
+    pub(crate) coef0: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Components: a number, a share of the variance like 0.95, or all [default: 10, or as many as there are]
+    #[arg(short = 'k', long, value_name = "K", value_parser = components)]
+    pub(crate) components: Option<Components>,
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
+    /// PCA of an explicit embedding: monomials:M, or monomials:M:OFFSET for degrees up to M
+    #[arg(long, value_name = "EMBEDDING", value_parser = embedding, conflicts_with = "kernel")]
+    pub(crate) embed: Option<Embedding>,
+    /// Divide columns by their standard deviation
+    #[arg(long)]
+    pub(crate) scale: bool,
+    /// Do not subtract the mean: the plain correlation matrix (1/n) sum x x'
+    #[arg(long, conflicts_with = "kernel")]
+    pub(crate) no_center: bool,
+    /// Divide scores by their standard deviation
+    #[arg(long, conflicts_with = "kernel")]
+    pub(crate) whiten: bool,
+    /// Which matrix is decomposed
+    #[arg(long, value_enum, default_value = "auto", conflicts_with = "kernel", value_name = "ROUTE")]
+    pub(crate) route: RouteArg,
+    /// Write PREFIX.scores.csv, PREFIX.eigenvalues.csv, PREFIX.loadings.csv (linear models) and
+    /// PREFIX.mercer.safetensors; - writes the scores to standard output
+    #[arg(short, long, value_name = "PREFIX")]
+    pub(crate) output: Option<String>,
+    /// Format of scores, eigenvalues and loadings
+    #[arg(long, value_enum, default_value = "csv", value_name = "FORMAT")]
+    pub(crate) format: FormatArg,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the plan and stop
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RouteArg {
+    Auto,
+    Covariance,
+    Gram,
+    Svd,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TransformArgs {
+    /// Model file
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Add a column with the squared error that the components leave of each point
+    #[arg(long)]
+    pub(crate) errors: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OutputArgs {
+    /// File to write, - for standard output
+    #[arg(short, long, default_value = "-", value_name = "FILE")]
+    pub(crate) output: String,
+    /// Format of the output [default: by the file's name, else csv]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<FormatArg>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReconstructArgs {
+    /// Model file
+    pub(crate) model: String,
+    /// Scores (columns PC1, PC2, ...) or points (the columns that the model was fitted to)
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InfoArgs {
+    /// Model file
+    pub(crate) model: String,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Clusters [default: as many as there are labels]
+    #[arg(long = "k", value_name = "N")]
+    pub(crate) clusters: Option<usize>,
+    /// Kernel to compare with PCA, as often as wanted [default: Gaussians of several widths]
+    #[arg(long, value_name = "KERNEL", value_parser = kernel)]
+    pub(crate) kernel: Vec<Kernel>,
+    /// Divide columns by their standard deviation
+    #[arg(long)]
+    pub(crate) scale: bool,
+    /// Starts of k-means, of which the best counts
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub(crate) restarts: usize,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Exit code 0 when the conditions hold, 1 when they do not.")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
+    /// Divide columns by their standard deviation
+    #[arg(long)]
+    pub(crate) scale: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StepsArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
+    /// Rows to use, spread evenly over the data
+    #[arg(long, default_value_t = 6, value_name = "N")]
+    pub(crate) rows: usize,
+    /// Components to show
+    #[arg(short = 'k', long, default_value_t = 2, value_name = "K")]
+    pub(crate) components: usize,
+    /// A new point to project, values between commas [default: the mean of the first two rows]
+    #[arg(long, value_name = "X1,X2,...", allow_hyphen_values = true)]
+    pub(crate) new: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KernelsArgs {
+    /// One kernel in full
+    pub(crate) name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DataSetArgs {
+    /// The set to print
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// Folder for pictures and scores
+    #[arg(short, long, default_value = "mercer-demo", value_name = "FOLDER")]
+    pub(crate) output: String,
+}
+
+/// The message of an error with its help, for the one line that clap has.
+fn told(e: mercer::Error) -> String {
+    match e.help() {
+        Some(help) => format!("{e}; {help}"),
+        None => e.to_string(),
+    }
+}
+
+fn kernel(text: &str) -> Result<Kernel, String> {
+    text.parse().map_err(told)
+}
+
+fn embedding(text: &str) -> Result<Embedding, String> {
+    text.parse().map_err(told)
+}
+
+fn components(text: &str) -> Result<Components, String> {
+    let wrong = || "a number from 1 on, a share like 0.95, or all".to_string();
+    if text == "all" {
+        return Ok(Components::All);
+    }
+    if let Ok(count) = text.parse::<usize>() {
+        return if count > 0 { Ok(Components::Count(count)) } else { Err(wrong()) };
+    }
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(Components::Share(share)),
+        _ => Err(wrong()),
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "\\t" | "tab" => Ok(b'\t'),
+        _ if text.len() == 1 => Ok(text.as_bytes()[0]),
+        _ => Err("one character, or \\t".into()),
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_lowercase().trim_end_matches('b').trim_end_matches('i') {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        "t" => 1e12,
+        _ => return Err("a size like 500M or 8G".into()),
+    };
+    match digits.parse::<f64>() {
+        Ok(value) if value > 0.0 && value * unit < 1e18 => Ok((value * unit) as u64),
+        _ => Err("a size like 500M or 8G".into()),
+    }
+}

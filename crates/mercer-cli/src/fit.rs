@@ -1,0 +1,266 @@
+//! `mercer fit`: from a table to scores and a model.
+
+use std::io::Write;
+
+use mercer::{AnyModel, Components, KernelPca, Pca, Points, Route};
+use mercer_io::{Column, Format, Outputs, SavedModel, Table, write_table};
+use serde_json::json;
+
+use crate::args::{FitArgs, RouteArg, RunArgs};
+use crate::input::{self, Input, KernelChoice, exec, hints, load};
+use crate::output::{Failure, Outcome, Result, Terminal, json, line, short, table};
+
+/// Components when nobody says how many.
+const DEFAULT_COMPONENTS: usize = 10;
+
+pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
+    let to_stdout = args.output.as_deref() == Some("-");
+    if to_stdout && args.json {
+        return Err(Failure::Usage(
+            "the argument '--json' cannot be used with '--output -': both write to standard output".into(),
+        ));
+    }
+    let choice = input::kernel(&args.kernel)?;
+    let data = load(&args.data, run)?;
+    let exec = exec(run);
+    let spec = Spec::new(args, choice, &data)?;
+    if args.explain {
+        let plan = match &spec {
+            Spec::Pca(pca) => pca.plan(data.points.n(), data.points.d(), &exec)?,
+            Spec::Kernel(kernel, _) => kernel.plan(data.points.n(), data.points.d(), &exec)?,
+        };
+        let out = &mut terminal.out;
+        line(out, "data", data.describe())?;
+        line(out, "model", spec.describe(args))?;
+        writeln!(out, "{plan}")?;
+        line(out, "budget", format!("{} (--memory)", mercer::Bytes(u128::from(exec.memory_budget()))))?;
+        return Ok(Outcome::Done);
+    }
+
+    let (model, scores) = spec.fit(&data.points, &exec)?;
+    let saved = SavedModel { model, columns: data.columns.clone() };
+    let scores = data.beside(Table::of_points(&scores, component))?;
+    let written = match args.output.as_deref() {
+        Some("-") => {
+            terminal.out.write_all(&write_table(&scores, args.format.into())?)?;
+            Vec::new()
+        }
+        Some(prefix) => write_all(prefix, args.format.into(), &saved, &scores)?,
+        None => Vec::new(),
+    };
+    if args.json {
+        let value = summary_json(&saved, &data, &written);
+        return json(&mut terminal.out, &value);
+    }
+    summarise(args, &spec, &data, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
+    Ok(Outcome::Done)
+}
+
+/// What is fitted.
+enum Spec {
+    Pca(Pca),
+    /// The flag: the data is itself a Gram matrix.
+    Kernel(KernelPca, bool),
+}
+
+impl Spec {
+    fn new(args: &FitArgs, choice: KernelChoice, data: &Input) -> Result<Self> {
+        let d = data.points.d();
+        let (kernel, precomputed) = match choice {
+            KernelChoice::Kernel(kernel) => (kernel, false),
+            KernelChoice::Precomputed if args.scale => {
+                return Err(Failure::Usage("the argument '--scale' cannot be used with '--kernel precomputed'".into()));
+            }
+            KernelChoice::Precomputed => (mercer::Kernel::Linear, true),
+            KernelChoice::None => {
+                let embedding = args.embed.clone().unwrap_or(mercer::Embedding::Identity);
+                let most = embedding.features(d).unwrap_or(u128::MAX).min(data.points.n() as u128);
+                let default = Components::Count((DEFAULT_COMPONENTS as u128).min(most) as usize);
+                let route = match args.route {
+                    RouteArg::Auto => Route::Auto,
+                    RouteArg::Covariance => Route::Covariance,
+                    RouteArg::Gram => Route::Gram,
+                    RouteArg::Svd => Route::Svd,
+                };
+                return Ok(Spec::Pca(
+                    Pca::new()
+                        .components(args.components.unwrap_or(default))
+                        .center(!args.no_center)
+                        .standardise(args.scale)
+                        .whiten(args.whiten)
+                        .route(route)
+                        .embed(embedding),
+                ));
+            }
+        };
+        let components = args.components.unwrap_or(Components::Count(DEFAULT_COMPONENTS.min(data.points.n())));
+        Ok(Spec::Kernel(KernelPca::new(kernel).components(components).standardise(args.scale), precomputed))
+    }
+
+    fn fit(&self, x: &Points<f64>, exec: &mercer::Exec) -> Result<(AnyModel, Points<f64>)> {
+        match self {
+            Spec::Pca(pca) => {
+                let model = pca.fit_with(x, exec)?;
+                let scores = model.transform_with(x, exec)?;
+                Ok((AnyModel::Pca(model), scores))
+            }
+            Spec::Kernel(kernel, true) => {
+                let model = kernel.fit_gram_with(x, exec)?;
+                let scores = model.scores();
+                Ok((AnyModel::KernelPca(model), scores))
+            }
+            Spec::Kernel(kernel, false) => {
+                let model = kernel.fit_with(x, exec)?;
+                let scores = model.scores();
+                Ok((AnyModel::KernelPca(model), scores))
+            }
+        }
+    }
+
+    fn describe(&self, args: &FitArgs) -> String {
+        match self {
+            Spec::Kernel(_, true) => "kernel PCA of a given Gram matrix".into(),
+            Spec::Kernel(kernel, false) if args.scale => {
+                format!("kernel PCA, {}, columns divided by their standard deviation", kernel.kernel())
+            }
+            Spec::Kernel(kernel, false) => format!("kernel PCA, {}", kernel.kernel()),
+            Spec::Pca(_) => {
+                let mut text = String::from(if args.no_center { "PCA, not centred" } else { "PCA, centred" });
+                if args.scale {
+                    text += ", columns divided by their standard deviation";
+                }
+                if args.whiten {
+                    text += ", whitened";
+                }
+                if let Some(embedding) = &args.embed {
+                    text += &format!(", of {embedding}");
+                }
+                text
+            }
+        }
+    }
+}
+
+pub(crate) fn component(j: usize) -> String {
+    format!("PC{}", j + 1)
+}
+
+fn write_all(prefix: &str, format: Format, saved: &SavedModel, scores: &Table) -> Result<Vec<String>> {
+    let mut outputs = Outputs::new();
+    let mut written = Vec::new();
+    let mut stage = |end: String, bytes: Vec<u8>| -> Result<()> {
+        let path = format!("{prefix}.{end}");
+        outputs.stage(&path, bytes)?;
+        written.push(path);
+        Ok(())
+    };
+    let end = format.extension();
+    stage(format!("scores.{end}"), write_table(scores, format)?)?;
+    stage(format!("eigenvalues.{end}"), write_table(&eigenvalues(&saved.model)?, format)?)?;
+    if let AnyModel::Pca(model) = &saved.model {
+        let mut columns = vec![Column::text("feature", model.embedding().names(&saved.columns))];
+        columns.extend(Table::of_points(&transposed(&model.axes()), component).columns);
+        stage(format!("loadings.{end}"), write_table(&Table::new("loadings", columns)?, format)?)?;
+    }
+    stage("mercer.safetensors".into(), saved.to_bytes()?)?;
+    outputs.commit()?;
+    Ok(written)
+}
+
+fn transposed(x: &Points<f64>) -> Points<f64> {
+    Points::from_fn(x.d(), x.n(), |i, j| x.row(j)[i])
+}
+
+/// What is called the eigenvalue of a component: for PCA the variance, for kernel PCA that of HKH.
+pub(crate) fn shown_eigenvalues(model: &AnyModel) -> Vec<f64> {
+    match model {
+        AnyModel::Pca(m) => m.spectrum().variances(),
+        other => other.spectrum().eigenvalues().to_vec(),
+    }
+}
+
+/// The words for [`shown_eigenvalues`].
+pub(crate) fn eigenvalue_meaning(model: &AnyModel) -> &'static str {
+    match model {
+        AnyModel::Pca(m) if m.is_centered() => "variance of the scores with divisor n - 1",
+        AnyModel::Pca(_) => "mean square of the scores with divisor n",
+        _ => "eigenvalue of the centred Gram matrix HKH; divided by n it is the variance of the scores",
+    }
+}
+
+fn eigenvalues(model: &AnyModel) -> Result<Table> {
+    let spectrum = model.spectrum();
+    let columns = vec![
+        Column::text("component", (0..model.components()).map(component).collect()),
+        Column::numbers("eigenvalue", shown_eigenvalues(model)),
+        Column::numbers("explained_variance_ratio", spectrum.ratios()),
+        Column::numbers("cumulative", spectrum.cumulative()),
+    ];
+    Ok(Table::new("eigenvalues", columns)?)
+}
+
+/// The table of components.
+pub(crate) fn spectrum_table(model: &AnyModel, out: &mut dyn Write) -> std::io::Result<()> {
+    let spectrum = model.spectrum();
+    let rows: Vec<Vec<String>> = (0..model.components())
+        .map(|i| {
+            let percent = |v: f64| format!("{:.2} %", 100.0 * v);
+            vec![
+                component(i),
+                short(shown_eigenvalues(model)[i]),
+                percent(spectrum.ratios()[i]),
+                percent(spectrum.cumulative()[i]),
+            ]
+        })
+        .collect();
+    table(out, &["component", "eigenvalue", "explained", "cumulative"], &rows)
+}
+
+fn summarise(
+    args: &FitArgs,
+    spec: &Spec,
+    data: &Input,
+    model: &AnyModel,
+    written: &[String],
+    out: &mut dyn Write,
+) -> Result<()> {
+    line(out, "data", data.describe())?;
+    line(out, "model", spec.describe(args))?;
+    match model {
+        AnyModel::KernelPca(m) => {
+            for choice in m.choices() {
+                line(out, "chosen", format!("{choice}; write {}=NUMBER to change it", choice.parameter))?;
+            }
+            line(out, "method", "exact: all eigenpairs of the stored Gram matrix (--explain shows the plan)")?;
+        }
+        AnyModel::Pca(m) => {
+            line(out, "method", format!("exact, by the {} route (--route changes it)", m.route().name()))?
+        }
+        _ => {}
+    }
+    if args.components.is_none() {
+        line(out, "chosen", format!("{} components (-k changes it)", model.components()))?;
+    }
+    spectrum_table(model, out)?;
+    line(out, "eigenvalue", eigenvalue_meaning(model))?;
+    line(out, "certified", model.certificate())?;
+    for note in data.notes.iter().chain(model.notes()).chain(&hints(data, args.scale)) {
+        line(out, "note", note)?;
+    }
+    match written {
+        [] if args.output.is_none() => line(out, "next", "-o PREFIX writes scores, eigenvalues and the model")?,
+        [] => {}
+        files => line(out, "wrote", files.join("  "))?,
+    }
+    Ok(())
+}
+
+fn summary_json(saved: &SavedModel, data: &Input, written: &[String]) -> serde_json::Value {
+    let mut value = crate::info::json_of(saved);
+    value["data"] = json!({
+        "source": data.source, "rows": data.points.n(), "columns": data.columns, "kept": data.kept.names(),
+        "notes": data.notes,
+    });
+    value["files"] = json!(written);
+    value
+}

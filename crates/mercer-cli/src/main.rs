@@ -1,0 +1,58 @@
+//! The `mercer` command: PCA and kernel PCA of tables. The only crate that prints and exits.
+
+mod args;
+mod check;
+mod compare;
+mod data;
+mod demo;
+mod fit;
+mod info;
+mod input;
+mod kernels;
+mod output;
+mod plot;
+mod steps;
+mod transform;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use output::{Failure, Outcome, Terminal};
+
+/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call.
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut terminal = Terminal::new(cli.color, cli.quiet);
+    let outcome = match &cli.command {
+        Command::Fit(args) => fit::run(args, &cli.run, &mut terminal),
+        Command::Transform(args) => transform::transform(args, &cli.run, &mut terminal),
+        Command::Reconstruct(args) => transform::reconstruct(args, &cli.run, &mut terminal),
+        Command::Info(args) => info::run(args, &mut terminal),
+        Command::Compare(args) => compare::run(args, &cli.run, &mut terminal),
+        Command::Check(args) => check::run(args, &cli.run, &mut terminal),
+        Command::Steps(args) => steps::run(args, &cli.run, &mut terminal),
+        Command::Kernels(args) => kernels::run(args, &mut terminal),
+        Command::Data(args) => data::run(args, &mut terminal),
+        Command::Demo(args) => demo::run(args, &cli.run, &mut terminal),
+    };
+    match outcome.and_then(|done| terminal.finish().map(|()| done)) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::DoesNotHold) => ExitCode::from(1),
+        // The reader of a pipe has had enough.
+        Err(Failure::Pipe) => ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => {
+            let _ = writeln!(terminal.err, "error: {message}\n\nFor more information, try '--help'.");
+            ExitCode::from(2)
+        }
+        Err(Failure::Error { message, help }) => {
+            let _ = writeln!(terminal.err, "error: {message}");
+            if let Some(help) = help {
+                let _ = writeln!(terminal.err, " help: {help}");
+            }
+            ExitCode::from(1)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What is shown, where it goes, and what can go wrong with that.
+
+use std::io::{self, BufWriter, Write};
+
+use anstream::{AutoStream, ColorChoice};
+
+use crate::args::Color;
+
+/// How a command ended well.
+pub(crate) enum Outcome {
+    Done,
+    DoesNotHold,
+}
+
+/// How a command ended otherwise.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The call was wrong: exit code 2.
+    Usage(String),
+    /// Anything else: exit code 1.
+    Error { message: String, help: Option<String> },
+    /// Nobody reads the output any more.
+    Pipe,
+}
+
+pub(crate) type Result<T = Outcome> = std::result::Result<T, Failure>;
+
+impl From<mercer::Error> for Failure {
+    fn from(e: mercer::Error) -> Self {
+        Failure::Error { message: e.to_string(), help: e.help() }
+    }
+}
+
+impl From<mercer_io::Error> for Failure {
+    fn from(e: mercer_io::Error) -> Self {
+        Failure::Error { message: e.to_string(), help: e.help() }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Self {
+        if e.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::Pipe;
+        }
+        Failure::Error { message: format!("cannot write the output: {e}"), help: None }
+    }
+}
+
+/// Standard output and standard error, with colour where it is wanted.
+pub(crate) struct Terminal {
+    pub(crate) out: BufWriter<AutoStream<io::Stdout>>,
+    pub(crate) err: AutoStream<io::Stderr>,
+    quiet: bool,
+}
+
+impl Terminal {
+    pub(crate) fn new(color: Color, quiet: bool) -> Self {
+        let choice = match color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        };
+        Terminal {
+            out: BufWriter::new(AutoStream::new(io::stdout(), choice)),
+            err: AutoStream::new(io::stderr(), choice),
+            quiet,
+        }
+    }
+
+    /// Summaries go to standard output, or to standard error when data goes to standard output.
+    pub(crate) fn summary(&mut self, data_on_stdout: bool) -> Box<dyn Write + '_> {
+        match (self.quiet, data_on_stdout) {
+            (true, _) => Box::new(io::sink()),
+            (false, true) => Box::new(&mut self.err),
+            (false, false) => Box::new(&mut self.out),
+        }
+    }
+
+    pub(crate) fn finish(&mut self) -> std::result::Result<(), Failure> {
+        Ok(self.out.flush()?)
+    }
+}
+
+/// `name      text`, the name in bold.
+pub(crate) fn line(out: &mut dyn Write, name: &str, text: impl std::fmt::Display) -> io::Result<()> {
+    let bold = anstyle::Style::new().bold();
+    writeln!(out, "{bold}{name:<10}{bold:#} {text}")
+}
+
+/// Text as a JSON value, for machines.
+pub(crate) fn json(out: &mut dyn Write, value: &serde_json::Value) -> Result {
+    serde_json::to_writer_pretty(&mut *out, value).map_err(|e| Failure::from(io::Error::from(e)))?;
+    writeln!(out)?;
+    Ok(Outcome::Done)
+}
+
+/// A number to six figures, short where it is short.
+pub(crate) fn short(v: f64) -> String {
+    let size = v.abs();
+    if v == 0.0 {
+        return "0".into();
+    }
+    if !(1e-4..1e7).contains(&size) {
+        return format!("{v:.5e}");
+    }
+    let digits = (5 - size.log10().floor() as i32).max(0) as usize;
+    let text = format!("{v:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+/// A count with its thousands apart.
+pub(crate) fn count(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(c);
+    }
+    text
+}
+
+/// A table with right-aligned columns after the first.
+pub(crate) fn table(out: &mut dyn Write, header: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).chain([header[c].chars().count()]).max();
+    let widths: Vec<usize> = (0..header.len()).map(|c| width(c).unwrap_or(0)).collect();
+    let mut print = |cells: Vec<&str>| {
+        let mut text = String::from("  ");
+        for (c, cell) in cells.iter().enumerate() {
+            let gap = " ".repeat(widths[c] - cell.chars().count());
+            text += &if c == 0 { format!("{cell}{gap}") } else { format!("   {gap}{cell}") };
+        }
+        writeln!(out, "{}", text.trim_end())
+    };
+    print(header.to_vec())?;
+    rows.iter().try_for_each(|row| print(row.iter().map(String::as_str).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(short(4.228241706), "4.22824");
+        assert_eq!(short(150.0), "150");
+        assert_eq!(short(0.0), "0");
+        assert_eq!(short(-0.05), "-0.05");
+        assert_eq!(short(1.5e-9), "1.50000e-9");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(12), "12");
+    }
+}

@@ -1,0 +1,197 @@
+//! `mercer steps`: every intermediate result of the textbook on a few rows, under the numbers of MATHS.md.
+
+use std::io::Write;
+
+use mercer::op::centre;
+use mercer::{Block, Bound, Embedding, Exec, Gram, KernelPca, Moments, Pca, Points, SymOp};
+
+use crate::args::{RunArgs, StepsArgs};
+use crate::fit::component;
+use crate::input::{self, KernelChoice, exec, load};
+use crate::output::{Failure, Outcome, Result, Terminal, line, short, table};
+
+/// More rows than this do not fit a screen.
+const MOST_ROWS: usize = 30;
+
+pub(crate) fn run(args: &StepsArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
+    if !(2..=MOST_ROWS).contains(&args.rows) {
+        return Err(Failure::Usage(format!("--rows {} is not between 2 and {MOST_ROWS}", args.rows)));
+    }
+    if args.components == 0 {
+        return Err(Failure::Usage("-k 0 shows nothing: ask for at least one component".into()));
+    }
+    let choice = input::kernel(&args.kernel)?;
+    let mut data = load(&args.data, run)?;
+    let n = data.points.n();
+    let rows = args.rows.min(n);
+    // Spread over the data: the first rows of Iris are all of one species.
+    let spread: Vec<usize> = (0..rows).map(|i| i * n / rows).collect();
+    data.points = Points::from_fn(rows, data.points.d(), |i, j| data.points.row(spread[i])[j]);
+    let out = &mut terminal.out;
+    let numbers: Vec<String> = spread.iter().map(|i| (i + 1).to_string()).collect();
+    line(out, "data", format!("{}: rows {} of {n}", data.source, numbers.join(", ")))?;
+    let new = new_point(args, &data.points)?;
+    let steps = Steps { x: &data.points, columns: &data.columns, new, k: args.components, exec: exec(run) };
+    match choice {
+        KernelChoice::None => steps.pca(out)?,
+        KernelChoice::Kernel(kernel) => steps.kernel_pca(&kernel, out)?,
+        KernelChoice::Precomputed => {
+            return Err(Failure::Usage("steps begins with points: '--kernel precomputed' has none".into()));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn new_point(args: &StepsArgs, x: &Points<f64>) -> Result<Points<f64>> {
+    let values: Vec<f64> = match &args.new {
+        None => (0..x.d()).map(|j| (x.row(0)[j] + x.row(1)[j]) / 2.0).collect(),
+        Some(text) => {
+            let wrong = |part: &str| Failure::Usage(format!("--new: '{part}' is not a number"));
+            text.split(',').map(|p| p.trim().parse().map_err(|_| wrong(p))).collect::<Result<_>>()?
+        }
+    };
+    if values.len() != x.d() {
+        return Err(Failure::Usage(format!("--new has {} values where the data has {} columns", values.len(), x.d())));
+    }
+    Ok(Points::new(values, 1, x.d())?)
+}
+
+struct Steps<'a> {
+    x: &'a Points<f64>,
+    columns: &'a [String],
+    new: Points<f64>,
+    k: usize,
+    exec: Exec,
+}
+
+impl Steps<'_> {
+    fn kernel_pca(&self, kernel: &mercer::Kernel, out: &mut dyn Write) -> Result<()> {
+        let bound = Bound::new(kernel, self.x)?;
+        step(out, "", "the points", "x_1, ..., x_n")?;
+        self.points(self.x, out)?;
+        step(out, "M5", "the Gram matrix", "K_ij = k(x_i, x_j)")?;
+        line(out, "  kernel", bound.kernel())?;
+        for choice in bound.choices() {
+            line(out, "  chosen", choice)?;
+        }
+        let mut gram = Gram::new(&bound, self.x)?.to_matrix(&self.exec)?;
+        matrix(&gram, out)?;
+        let trace: f64 = (0..gram.n()).map(|i| gram.at(i, i)).sum();
+        let sum: f64 = gram.as_slice().iter().sum();
+        let (means, grand) = centre(&mut gram);
+        step(out, "M7", "centring", "K~ = HKH: K~_ij = K_ij - kbar_i - kbar_j + mean, H = I - 11'/n")?;
+        list("kbar", &means, out)?;
+        list("mean", &[grand], out)?;
+        matrix(&gram, out)?;
+
+        let model = KernelPca::new(bound.kernel().clone()).components(self.k).fit_with(self.x, &self.exec)?;
+        step(out, "M8", "eigenvalues", "K~ u = lambda u")?;
+        list("lambda", model.spectrum().eigenvalues(), out)?;
+        list("lambda/n", &model.spectrum().population_variances(), out)?;
+        step(out, "M9", "total variance", "tr K~ = tr K - 1'K1/n")?;
+        list("tr K~", &[trace - sum / self.x.n() as f64], out)?;
+        list("shares", &model.spectrum().ratios(), out)?;
+        for note in model.notes() {
+            line(out, "  note", note)?;
+        }
+        step(out, "M10", "normalised eigenvectors", "alpha = u / sqrt(lambda), so that |F| = 1 behind the kernel")?;
+        self.components(model.alpha(), out)?;
+        step(out, "M10", "scores of the points", "z_i = sum_j alpha_j K~_ij = u_i sqrt(lambda)")?;
+        self.components(&model.scores(), out)?;
+        step(out, "M11", "a new point", "z(x) = sum_i alpha_i k~(x, x_i)")?;
+        self.points(&self.new, out)?;
+        let row: Vec<f64> = self.x.rows().map(|x| bound.eval(self.new.row(0), x)).collect();
+        list("k", &row, out)?;
+        let mean = row.iter().sum::<f64>() / row.len() as f64;
+        let centred: Vec<f64> = row.iter().zip(&means).map(|(k, m)| k - mean - m + grand).collect();
+        list("k~", &centred, out)?;
+        list("z", model.transform(&self.new)?.row(0), out)?;
+        step(out, "M12", "what the components leave of it", "k~(x,x) - |z|^2")?;
+        list("error", &model.squared_errors(&self.new)?, out)
+    }
+
+    fn pca(&self, out: &mut dyn Write) -> Result<()> {
+        let k = self.k.min(self.x.d()).min(self.x.n());
+        step(out, "", "the points", "x_1, ..., x_n")?;
+        self.points(self.x, out)?;
+        let moments = Moments::of(self.x)?;
+        step(out, "M1", "mean and scatter", "m = (1/n) sum x_i,  S = sum (x_i - m)(x_i - m)'")?;
+        list("m", &moments.mean(), out)?;
+        matrix(&moments.scatter(), out)?;
+        let model = Pca::new().components(k).fit_with(self.x, &self.exec)?;
+        step(out, "M2", "eigenvalues", "S f = lambda f")?;
+        list("lambda", model.spectrum().eigenvalues(), out)?;
+        step(out, "M3", "variances", "lambda/(n-1) of a sample, lambda/n of a population; shares of tr S")?;
+        list("/(n-1)", &model.spectrum().variances(), out)?;
+        list("/n", &model.spectrum().population_variances(), out)?;
+        list("shares", &model.spectrum().ratios(), out)?;
+        step(out, "M2", "axes (loadings)", "F = (f_1, ..., f_k), each of length 1")?;
+        let names = Embedding::Identity.names(self.columns);
+        let axes = model.axes();
+        let rows: Vec<Vec<String>> = (0..self.x.d())
+            .map(|j| std::iter::once(names[j].clone()).chain(axes.rows().map(|f| short(f[j]))).collect())
+            .collect();
+        let header: Vec<String> = std::iter::once("column".into()).chain((0..k).map(component)).collect();
+        table(out, &header.iter().map(String::as_str).collect::<Vec<_>>(), &rows)?;
+        step(out, "M2", "scores", "y = F'(x - m)")?;
+        self.components(&model.transform(self.x)?, out)?;
+        step(out, "M2", "reconstruction", "x^ = m + F y")?;
+        self.points(&model.reconstruct(&model.transform(self.x)?)?, out)?;
+        step(out, "M3", "squared error", "sum |x - x^|^2 = sum of the discarded lambda")?;
+        let errors = model.squared_errors(self.x)?;
+        list("errors", &errors, out)?;
+        list("sum", &[errors.iter().sum()], out)?;
+        list("discarded", &[model.spectrum().discarded()], out)?;
+        step(out, "M2", "a new point", "y = F'(x - m)")?;
+        self.points(&self.new, out)?;
+        list("y", model.transform(&self.new)?.row(0), out)
+    }
+
+    /// Points under the names of their columns.
+    fn points(&self, x: &Points<f64>, out: &mut dyn Write) -> Result<()> {
+        let rows: Vec<Vec<String>> = x
+            .rows()
+            .enumerate()
+            .map(|(i, r)| std::iter::once(format!("x_{}", i + 1)).chain(r.iter().map(|v| short(*v))).collect())
+            .collect();
+        let header: Vec<&str> = std::iter::once("").chain(self.columns.iter().map(String::as_str)).collect();
+        Ok(table(out, &header, &rows)?)
+    }
+
+    /// A row per point, a column per component.
+    fn components(&self, z: &Points<f64>, out: &mut dyn Write) -> Result<()> {
+        let rows: Vec<Vec<String>> = z
+            .rows()
+            .enumerate()
+            .map(|(i, r)| std::iter::once(format!("x_{}", i + 1)).chain(r.iter().map(|v| short(*v))).collect())
+            .collect();
+        let header: Vec<String> = std::iter::once(String::new()).chain((0..z.d()).map(component)).collect();
+        Ok(table(out, &header.iter().map(String::as_str).collect::<Vec<_>>(), &rows)?)
+    }
+}
+
+fn step(out: &mut dyn Write, number: &str, name: &str, formula: &str) -> Result<()> {
+    let bold = anstyle::Style::new().bold();
+    let number = if number.is_empty() { String::new() } else { format!("({number}) ") };
+    writeln!(out, "\n{bold}{number}{name}{bold:#}   {formula}")?;
+    Ok(())
+}
+
+fn list(name: &str, values: &[f64], out: &mut dyn Write) -> Result<()> {
+    let values: Vec<String> = values.iter().map(|v| short(*v)).collect();
+    writeln!(out, "  {name:<10} {}", values.join("  "))?;
+    Ok(())
+}
+
+fn matrix(a: &Block, out: &mut dyn Write) -> Result<()> {
+    let text = |i: usize, j: usize| format!("{:.5}", a.at(i, j));
+    let size = |v: f64| v.abs().max(1.0).log10();
+    let wide = a.as_slice().iter().any(|v| size(*v) >= 6.0);
+    for i in 0..a.n() {
+        let cells: Vec<String> = (0..a.b())
+            .map(|j| if wide { format!("{:>12}", short(a.at(i, j))) } else { format!("{:>12}", text(i, j)) })
+            .collect();
+        writeln!(out, " {}", cells.join(""))?;
+    }
+    Ok(())
+}

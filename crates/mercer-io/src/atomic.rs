@@ -1,0 +1,139 @@
+//! Writing files whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, Result};
+
+/// Files that appear together or not at all: each is written beside its place under another name, and only when all
+/// are safely on disk do they take their places.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    staged: Vec<(NamedTempFile, PathBuf)>,
+    /// Pipes and devices: there is nothing to replace, they are written to.
+    direct: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Outputs {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Outputs::default()
+    }
+
+    /// Writes `bytes` to disk beside `path`. What stands at `path` is left alone for now.
+    ///
+    /// # Errors
+    /// When it cannot be written (a full disk, a missing folder), or when `path` is a directory.
+    pub fn stage(&mut self, path: impl AsRef<Path>, bytes: Vec<u8>) -> Result<()> {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let target = match fs::symlink_metadata(path) {
+            Ok(facts) if facts.file_type().is_symlink() => {
+                fs::canonicalize(path).map_err(Error::io(&shown, "followed"))?
+            }
+            _ => path.to_path_buf(),
+        };
+        let mut permissions = None;
+        if let Ok(facts) = fs::metadata(&target) {
+            if facts.is_dir() {
+                return Err(Error::NotRegular { file: shown, what: "a directory" });
+            }
+            if !facts.is_file() {
+                self.direct.push((target, bytes));
+                return Ok(());
+            }
+            permissions = Some(facts.permissions());
+        }
+        let folder = match target.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p,
+            _ => Path::new("."),
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".").suffix(".mercer-tmp");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Before the user's mask, as for any new file.
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        let mut file = builder.tempfile_in(folder).map_err(Error::io(&shown, "written"))?;
+        file.write_all(&bytes).map_err(Error::io(&shown, "written"))?;
+        if let Some(permissions) = permissions {
+            file.as_file().set_permissions(permissions).map_err(Error::io(&shown, "written"))?;
+        }
+        file.as_file().sync_all().map_err(Error::io(&shown, "written"))?;
+        self.staged.push((file, target));
+        Ok(())
+    }
+
+    /// Puts all files in their places.
+    ///
+    /// # Errors
+    /// When one cannot be put there; those before it are then in place, and every one is whole.
+    pub fn commit(self) -> Result<()> {
+        for (path, bytes) in self.direct {
+            let shown = path.display().to_string();
+            let mut file = OpenOptions::new().write(true).open(&path).map_err(Error::io(&shown, "written"))?;
+            file.write_all(&bytes).map_err(Error::io(&shown, "written"))?;
+        }
+        for (file, path) in self.staged {
+            file.persist(&path).map_err(|e| Error::io(path.display(), "written")(e.error))?;
+            // The new name is safe once its folder is.
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if let Ok(folder) = File::open(folder) {
+                let _ = folder.sync_all();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_or_nothing() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let (a, b) = (folder.path().join("a"), folder.path().join("missing/b"));
+        fs::write(&a, "old")?;
+        let mut outputs = Outputs::new();
+        outputs.stage(&a, b"new".to_vec())?;
+        assert!(outputs.stage(&b, b"new".to_vec()).is_err());
+        drop(outputs);
+        assert_eq!(fs::read_to_string(&a)?, "old");
+        assert_eq!(fs::read_dir(folder.path())?.count(), 1, "nothing is left behind");
+
+        let mut outputs = Outputs::new();
+        outputs.stage(&a, b"new".to_vec())?;
+        assert_eq!(fs::read_to_string(&a)?, "old");
+        outputs.commit()?;
+        assert_eq!(fs::read_to_string(&a)?, "new");
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_directories_refused() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old")?;
+        std::os::unix::fs::symlink(&file, &link)?;
+        let mut outputs = Outputs::new();
+        outputs.stage(&link, b"new".to_vec())?;
+        outputs.commit()?;
+        assert!(fs::symlink_metadata(&link)?.file_type().is_symlink());
+        assert_eq!(fs::read_to_string(&file)?, "new");
+        let refused = Outputs::new().stage(folder.path(), Vec::new());
+        assert!(matches!(refused, Err(Error::NotRegular { .. })));
+        // A device is written to, never replaced.
+        let mut outputs = Outputs::new();
+        outputs.stage("/dev/null", b"gone".to_vec())?;
+        outputs.commit()?;
+        assert!(!fs::metadata("/dev/null")?.is_file());
+        Ok(())
+    }
+}

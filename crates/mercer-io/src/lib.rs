@@ -1,0 +1,39 @@
+//! The files of mercer: tables in (CSV, TSV, NPY, Parquet), tables out, model files, and the embedded data sets.
+//!
+//! Readers compare every length with the real size of the file before they allocate; writers write whole files or
+//! nothing at all.
+//!
+//! ```
+//! use mercer::{Gamma, Kernel, KernelPca};
+//! let iris = mercer_io::read("iris")?; // an embedded set, or the path of a file
+//! let points = iris.points()?; // the numeric columns; text columns are kept as labels
+//! let model = KernelPca::new(Kernel::gaussian(Gamma::OverSigma2(150.0))).components(2).fit(&points)?;
+//! assert_eq!(model.scores().n(), 150);
+//! # Ok::<(), mercer_io::Error>(())
+//! ```
+
+mod atomic;
+mod csv_file;
+mod embedded;
+mod error;
+mod model_file;
+mod npy;
+mod parquet_file;
+mod reader;
+mod select;
+mod table;
+mod writer;
+
+pub use atomic::Outputs;
+pub use embedded::{DATA_SETS, DataSet};
+pub use error::{Error, Result};
+pub use model_file::{SavedModel, load_model};
+pub use reader::{Format, Header, ReadOptions, read, read_with};
+pub use select::select;
+pub use table::{Column, Missing, Table, Values};
+pub use writer::write_table;
+
+/// Runs the code of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

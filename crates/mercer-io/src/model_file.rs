@@ -1,0 +1,328 @@
+//! Model files: numbers as safetensors, facts as one JSON text in its metadata. No code, readable by anything.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use mercer::{
+    AnyModel, Definiteness, Embedding, Kernel, KernelPcaModel, KernelPcaParts, PcaModel, PcaParts, Points, Route,
+    Standardise,
+};
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::{SafeTensors, serialize};
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::Outputs;
+use crate::error::{Error, Result};
+use crate::reader::read_file;
+
+const FORMAT: &str = "model";
+/// The version of the format, and the key of the metadata that it stands under.
+const VERSION: &str = "mercer-model/1";
+const KEY: &str = "mercer";
+
+/// A model with what the command knows about its data.
+#[derive(Clone, Debug)]
+pub struct SavedModel {
+    /// The model.
+    pub model: AnyModel,
+    /// Names of the columns it was fitted to, in order.
+    pub columns: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    format: String,
+    columns: Vec<String>,
+    n: usize,
+    rank: usize,
+    total: f64,
+    discarded: f64,
+    rounding: f64,
+    notes: Vec<String>,
+    model: Kind,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Kind {
+    Pca { embedding: String, d: usize, center: bool, standardise: bool, whiten: bool, route: String },
+    KernelPca { kernel: Option<Kernel>, deviation: bool, grand_mean: f64, definiteness: Negative },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Negative {
+    smallest: f64,
+    largest: f64,
+    negative_count: usize,
+    negative_mass: f64,
+    absolute_mass: f64,
+    tolerance: f64,
+}
+
+impl SavedModel {
+    /// The bytes of the file.
+    ///
+    /// # Errors
+    /// For a model of a kernel function or of an embedding of the user's: a file carries no code.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut tensors: Vec<(&str, Vec<usize>, Vec<u8>)> = Vec::new();
+        let mut add = |name, shape: &[usize], values: &[f64]| {
+            tensors.push((name, shape.to_vec(), values.iter().flat_map(|v| v.to_le_bytes()).collect()));
+        };
+        let facts = match &self.model {
+            AnyModel::Pca(model) => {
+                let p = model.to_parts();
+                if let Embedding::Custom { .. } = p.embedding {
+                    return Err(mercer_unsupported(
+                        "a model of an embedding function cannot be saved: a file carries no code",
+                    ));
+                }
+                add("mean", &[p.mean.len()], &p.mean);
+                add("scale", &[p.scale.len()], &p.scale);
+                add("axes", &[p.axes.n(), p.axes.d()], p.axes.as_slice());
+                add("eigenvalues", &[p.eigenvalues.len()], &p.eigenvalues);
+                add("residuals", &[p.residuals.len()], &p.residuals);
+                Facts {
+                    format: VERSION.into(),
+                    columns: self.columns.clone(),
+                    n: p.n,
+                    rank: p.rank,
+                    total: p.total,
+                    discarded: p.discarded,
+                    rounding: p.rounding,
+                    notes: p.notes,
+                    model: Kind::Pca {
+                        embedding: p.embedding.to_string(),
+                        d: p.d,
+                        center: p.center,
+                        standardise: p.standardise,
+                        whiten: p.whiten,
+                        route: p.route.name().into(),
+                    },
+                }
+            }
+            AnyModel::KernelPca(model) => {
+                let p = model.to_parts()?;
+                add("points", &[p.points.n(), p.points.d()], p.points.as_slice());
+                add("alpha", &[p.weights.n(), p.weights.d()], p.weights.as_slice());
+                add("offset", &[p.offset.len()], &p.offset);
+                add("eigenvalues", &[p.eigenvalues.len()], &p.eigenvalues);
+                add("residuals", &[p.residuals.len()], &p.residuals);
+                if let Some(shift) = &p.shift {
+                    add("shift", &[shift.len()], shift);
+                }
+                if let Some(s) = &p.standardise {
+                    add("mean", &[s.mean.len()], &s.mean);
+                    add("scale", &[s.scale.len()], &s.scale);
+                }
+                let d = p.definiteness;
+                Facts {
+                    format: VERSION.into(),
+                    columns: self.columns.clone(),
+                    n: p.weights.n(),
+                    rank: p.rank,
+                    total: p.total,
+                    discarded: p.discarded,
+                    rounding: p.rounding,
+                    notes: p.notes,
+                    model: Kind::KernelPca {
+                        kernel: p.kernel,
+                        deviation: p.deviation,
+                        grand_mean: p.grand_mean,
+                        definiteness: Negative {
+                            smallest: d.smallest,
+                            largest: d.largest,
+                            negative_count: d.negative_count,
+                            negative_mass: d.negative_mass,
+                            absolute_mass: d.absolute_mass,
+                            tolerance: d.tolerance,
+                        },
+                    },
+                }
+            }
+            _ => return Err(mercer_unsupported("this kind of model cannot be saved by this version")),
+        };
+        let damaged = |e: &dyn std::fmt::Display| Error::damaged("model", FORMAT, e);
+        let facts = serde_json::to_string(&facts).map_err(|e| damaged(&e))?;
+        let views = tensors
+            .iter()
+            .map(|(name, shape, bytes)| Ok((*name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
+            .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>()
+            .map_err(|e| damaged(&e))?;
+        // One key only: a map of several would come out in any order, and equal models should be equal files.
+        let metadata = HashMap::from([(KEY.to_string(), facts)]);
+        serialize(views, Some(metadata)).map_err(|e| damaged(&e))
+    }
+
+    /// Writes the file whole or not at all.
+    ///
+    /// # Errors
+    /// As [`SavedModel::to_bytes`], and when the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut outputs = Outputs::new();
+        outputs.stage(path, self.to_bytes()?)?;
+        outputs.commit()
+    }
+
+    /// Reads the bytes of a file. Nothing in them is trusted: every length and every number is checked.
+    ///
+    /// # Errors
+    /// When they are not those of a model; `name` stands for the file in the message.
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
+        let damaged = |what: String| Error::damaged(name, FORMAT, what);
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(e.to_string()))?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))?;
+        let facts = header.metadata().as_ref().and_then(|m| m.get(KEY));
+        let facts = facts.ok_or_else(|| damaged("it has no mercer metadata".into()))?;
+        #[derive(Deserialize)]
+        struct Version {
+            format: String,
+        }
+        let version: Version = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
+        if version.format != VERSION {
+            return Err(Error::Unsupported {
+                file: name.into(),
+                what: format!("is a model of format '{}'; this version reads '{VERSION}'", version.format),
+                help: "use the version of mercer that wrote it, or fit again".into(),
+            });
+        }
+        let facts: Facts = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
+        let reader = Tensors { name, tensors };
+        let model = facts.into_model(&reader).map_err(|e| match e {
+            Error::Library(e) => damaged(e.to_string()),
+            e => e,
+        })?;
+        Ok(model)
+    }
+}
+
+/// Reads a model file.
+///
+/// # Errors
+/// When it cannot be read or is not a model.
+pub fn load_model(path: &str) -> Result<SavedModel> {
+    if !Path::new(path).exists() {
+        return Err(Error::Io {
+            file: path.into(),
+            action: "read",
+            source: std::io::Error::new(std::io::ErrorKind::NotFound, "no such file"),
+        });
+    }
+    SavedModel::from_bytes(path, &read_file(path, u64::MAX)?)
+}
+
+fn mercer_unsupported(what: &str) -> Error {
+    let help = "use named kernels and embeddings, or fit the Gram matrix".to_string();
+    Error::Unsupported { file: "model".into(), what: what.into(), help }
+}
+
+struct Tensors<'a> {
+    name: &'a str,
+    tensors: SafeTensors<'a>,
+}
+
+impl Tensors<'_> {
+    fn damaged(&self, what: String) -> Error {
+        Error::damaged(self.name, FORMAT, what)
+    }
+
+    fn read(&self, tensor: &str) -> Result<(Vec<usize>, Vec<f64>)> {
+        let view = self.tensors.tensor(tensor).map_err(|e| self.damaged(format!("'{tensor}': {e}")))?;
+        if view.dtype() != Dtype::F64 {
+            return Err(self.damaged(format!("'{tensor}' is {:?}, not F64", view.dtype())));
+        }
+        let values = view.data().chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes")));
+        Ok((view.shape().to_vec(), values.collect()))
+    }
+
+    fn list(&self, tensor: &str) -> Result<Vec<f64>> {
+        match self.read(tensor)? {
+            (shape, values) if shape.len() == 1 => Ok(values),
+            (shape, _) => Err(self.damaged(format!("'{tensor}' has {} dimensions, not 1", shape.len()))),
+        }
+    }
+
+    fn list_if_any(&self, tensor: &str) -> Result<Option<Vec<f64>>> {
+        if self.tensors.names().into_iter().any(|n| n == tensor) { self.list(tensor).map(Some) } else { Ok(None) }
+    }
+
+    fn table(&self, tensor: &str) -> Result<Points<f64>> {
+        match self.read(tensor)? {
+            (shape, values) if shape.len() == 2 => Ok(Points::new(values, shape[0], shape[1])?),
+            (shape, _) => Err(self.damaged(format!("'{tensor}' has {} dimensions, not 2", shape.len()))),
+        }
+    }
+}
+
+impl Facts {
+    fn into_model(self, tensors: &Tensors<'_>) -> Result<SavedModel> {
+        let (eigenvalues, residuals) = (tensors.list("eigenvalues")?, tensors.list("residuals")?);
+        let (model, d) = match self.model {
+            Kind::Pca { embedding, d, center, standardise, whiten, route } => {
+                let route = Route::from_name(&route)
+                    .ok_or_else(|| tensors.damaged(format!("'{route}' is not a route of PCA")))?;
+                let parts = PcaParts {
+                    embedding: embedding.parse::<Embedding>()?,
+                    d,
+                    mean: tensors.list("mean")?,
+                    scale: tensors.list("scale")?,
+                    axes: tensors.table("axes")?,
+                    eigenvalues,
+                    residuals,
+                    rounding: self.rounding,
+                    total: self.total,
+                    discarded: self.discarded,
+                    rank: self.rank,
+                    n: self.n,
+                    center,
+                    standardise,
+                    whiten,
+                    route,
+                    notes: self.notes,
+                };
+                (AnyModel::Pca(PcaModel::from_parts(parts)?), d)
+            }
+            Kind::KernelPca { kernel, deviation, grand_mean, definiteness: d } => {
+                let shift = tensors.list_if_any("shift")?;
+                let standardise = match (tensors.list_if_any("mean")?, tensors.list_if_any("scale")?) {
+                    (Some(mean), Some(scale)) => Some(Standardise { mean, scale }),
+                    (None, None) => None,
+                    _ => return Err(tensors.damaged("mean and scale go together".into())),
+                };
+                let (points, weights) = (tensors.table("points")?, tensors.table("alpha")?);
+                if weights.n() != self.n || points.n() != self.n {
+                    return Err(tensors.damaged(format!("{} points where {} are expected", points.n(), self.n)));
+                }
+                let width = if kernel.is_some() { points.d() } else { self.n };
+                let parts = KernelPcaParts {
+                    kernel,
+                    deviation,
+                    shift,
+                    standardise,
+                    points,
+                    weights,
+                    offset: tensors.list("offset")?,
+                    grand_mean,
+                    eigenvalues,
+                    residuals,
+                    rounding: self.rounding,
+                    total: self.total,
+                    discarded: self.discarded,
+                    rank: self.rank,
+                    definiteness: Definiteness::from_parts(
+                        (d.smallest, d.largest),
+                        (d.negative_count, d.negative_mass),
+                        d.absolute_mass,
+                        d.tolerance,
+                    ),
+                    notes: self.notes,
+                };
+                (AnyModel::KernelPca(KernelPcaModel::from_parts(parts)?), width)
+            }
+        };
+        if self.columns.len() != d {
+            return Err(tensors.damaged(format!("{} column names for {d} columns", self.columns.len())));
+        }
+        Ok(SavedModel { model, columns: self.columns })
+    }
+}

@@ -1,0 +1,154 @@
+//! Reading: one door for all formats.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use crate::embedded;
+use crate::error::{Error, Result};
+use crate::table::Table;
+use crate::{csv_file, npy, parquet_file};
+
+/// What a table may be stored as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Format {
+    Csv,
+    Tsv,
+    Npy,
+    Parquet,
+}
+
+impl Format {
+    /// The format that the end of a file name stands for.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let end = Path::new(name).extension()?.to_str()?.to_lowercase();
+        Some(match end.as_str() {
+            "csv" | "txt" | "data" => Format::Csv,
+            "tsv" | "tab" => Format::Tsv,
+            "npy" => Format::Npy,
+            "parquet" | "pq" => Format::Parquet,
+            _ => return None,
+        })
+    }
+
+    /// The end of file names.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Npy => "npy",
+            Format::Parquet => "parquet",
+        }
+    }
+}
+
+/// Whether the first line has names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Header {
+    /// It has, unless all its fields are numbers.
+    #[default]
+    Auto,
+    /// It has.
+    Yes,
+    /// It has not: columns are x1, x2, ...
+    No,
+}
+
+/// How to read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// The format; by default that of the name, or of the first bytes.
+    pub format: Option<Format>,
+    /// What stands between fields of text formats; by default what the first line has most of.
+    pub delimiter: Option<u8>,
+    /// Whether the first line has names.
+    pub header: Header,
+    /// Lines to pass over before anything else.
+    pub skip: usize,
+    /// Columns to be kept as they are written, even when they look like numbers.
+    pub text: Vec<String>,
+    /// Bytes that may be read; `None` for no limit.
+    pub limit: Option<u64>,
+}
+
+/// Reads a file, standard input for `-`, or an embedded data set by its name.
+///
+/// # Errors
+/// Names the file, the line, the column and the value.
+pub fn read(name: &str) -> Result<Table> {
+    read_with(name, &ReadOptions::default())
+}
+
+/// As [`read`], with options.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(name: &str, options: &ReadOptions) -> Result<Table> {
+    if name == "-" {
+        let mut bytes = Vec::new();
+        let limit = options.limit.unwrap_or(u64::MAX - 1);
+        let read = std::io::stdin().lock().take(limit + 1).read_to_end(&mut bytes);
+        read.map_err(Error::io("standard input", "read"))?;
+        within("standard input", bytes.len() as u64, limit)?;
+        return parse("standard input", &bytes, options);
+    }
+    if !Path::new(name).exists() {
+        return match embedded::find(name) {
+            Some(set) => {
+                parse(name, set.csv().as_bytes(), &ReadOptions { text: options.text.clone(), ..Default::default() })
+            }
+            None => {
+                let nearest = mercer::nearest(name, embedded::DATA_SETS.iter().map(|s| s.name));
+                Err(Error::NotFound { file: name.into(), nearest })
+            }
+        };
+    }
+    parse(name, &read_file(name, options.limit.unwrap_or(u64::MAX))?, options)
+}
+
+/// The bytes of a file of at most `limit` bytes.
+pub(crate) fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
+    let facts = fs::metadata(name).map_err(Error::io(name, "read"))?;
+    if facts.is_dir() {
+        return Err(Error::NotRegular { file: name.into(), what: "a directory" });
+    }
+    within(name, facts.len(), limit)?;
+    let mut bytes = Vec::new();
+    // A pipe tells no length: what is read is limited as well.
+    let file = File::open(name).map_err(Error::io(name, "read"))?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io(name, "read"))?;
+    within(name, bytes.len() as u64, limit)?;
+    Ok(bytes)
+}
+
+fn within(file: &str, size: u64, limit: u64) -> Result<()> {
+    if size <= limit {
+        return Ok(());
+    }
+    let bytes = |n: u64| mercer::Bytes(u128::from(n));
+    Err(Error::Unsupported {
+        file: file.into(),
+        what: format!("has more than {}, the memory there is for reading", bytes(limit)),
+        help: "raise it with --memory, or choose fewer rows".into(),
+    })
+}
+
+fn parse(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Table> {
+    let by_content = match bytes {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Format::Npy),
+        [b'P', b'A', b'R', b'1', ..] => Some(Format::Parquet),
+        _ => None,
+    };
+    let format = options.format.or(by_content).or_else(|| Format::of_name(name)).unwrap_or(Format::Csv);
+    let table = match format {
+        Format::Csv => csv_file::parse(name, bytes, None, options),
+        Format::Tsv => csv_file::parse(name, bytes, Some(b'\t'), options),
+        Format::Npy => npy::parse(name, bytes),
+        Format::Parquet => parquet_file::parse(name, bytes, &options.text, options.limit),
+    }?;
+    if table.rows() == 0 || table.columns.is_empty() {
+        return Err(Error::Empty { file: name.into() });
+    }
+    Ok(table)
+}

@@ -1,0 +1,287 @@
+//! A table: named columns of numbers or text.
+
+use mercer::Points;
+
+use crate::error::{Error, Result};
+
+/// Named columns of one length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Where it was read from, for messages.
+    pub source: String,
+    /// The columns in order.
+    pub columns: Vec<Column>,
+    /// What was decided while reading and a user should know.
+    pub notes: Vec<String>,
+    pub(crate) rows: usize,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Values,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Numbers; NaN where a value is missing.
+    Numbers(Vec<f64>),
+    /// Text; empty where a value is missing.
+    Text(Vec<String>),
+}
+
+/// What to do about missing values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Refuse them.
+    Error,
+    /// Put the mean of the column's other values in their place.
+    Mean,
+    /// Leave out rows that have any.
+    Drop,
+}
+
+impl Column {
+    /// A column of numbers.
+    pub fn numbers(name: impl Into<String>, values: Vec<f64>) -> Self {
+        Column { name: name.into(), values: Values::Numbers(values) }
+    }
+
+    /// A column of text.
+    pub fn text(name: impl Into<String>, values: Vec<String>) -> Self {
+        Column { name: name.into(), values: Values::Text(values) }
+    }
+
+    /// Whether it has numbers.
+    pub fn is_numeric(&self) -> bool {
+        matches!(self.values, Values::Numbers(_))
+    }
+
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Numbers(v) => v.len(),
+            Values::Text(v) => v.len(),
+        }
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Value i as text.
+    pub fn as_text(&self, i: usize) -> String {
+        match &self.values {
+            Values::Numbers(v) => number(v[i]),
+            Values::Text(v) => v[i].clone(),
+        }
+    }
+
+    /// The values as numbers of classes, in order of first appearance, with the names of the classes.
+    pub fn classes(&self) -> (Vec<usize>, Vec<String>) {
+        let mut names: Vec<String> = Vec::new();
+        let mut places = std::collections::HashMap::new();
+        let classes = (0..self.len())
+            .map(|i| {
+                let text = self.as_text(i);
+                *places.entry(text).or_insert_with_key(|text| {
+                    names.push(text.clone());
+                    names.len() - 1
+                })
+            })
+            .collect();
+        (classes, names)
+    }
+
+    fn keep(&mut self, rows: &[bool]) {
+        let mut at = 0;
+        let mut kept = || {
+            at += 1;
+            rows[at - 1]
+        };
+        match &mut self.values {
+            Values::Numbers(v) => v.retain(|_| kept()),
+            Values::Text(v) => v.retain(|_| kept()),
+        }
+    }
+}
+
+/// The shortest text that reads back as the same number; empty for a missing one.
+pub(crate) fn number(v: f64) -> String {
+    if v.is_nan() {
+        return String::new();
+    }
+    let text = format!("{v:?}");
+    text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
+}
+
+impl Table {
+    /// A table of columns.
+    ///
+    /// # Errors
+    /// When their lengths differ or a name stands twice.
+    pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self> {
+        let (source, rows) = (source.into(), columns.first().map_or(0, Column::len));
+        if let Some(odd) = columns.iter().find(|c| c.len() != rows) {
+            return Err(Error::Ragged { file: source, line: rows as u64, found: odd.len(), expected: rows });
+        }
+        let mut seen = std::collections::HashMap::new();
+        for (at, column) in columns.iter().enumerate() {
+            if let Some(first) = seen.insert(column.name.as_str(), at) {
+                let name = column.name.clone();
+                return Err(Error::DuplicateColumn { file: source, name, first: first + 1, second: at + 1 });
+            }
+        }
+        Ok(Table { source, columns, notes: Vec::new(), rows })
+    }
+
+    /// A table with names before the columns of points: `PC1`, `PC2`, ... for the prefix `PC`.
+    pub fn of_points(points: &Points<f64>, names: impl Fn(usize) -> String) -> Self {
+        let columns = (0..points.d()).map(|j| Column::numbers(names(j), points.column(j))).collect();
+        Table { source: String::new(), columns, notes: Vec::new(), rows: points.n() }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(|c| c.name.as_str()).collect()
+    }
+
+    /// The place of a column.
+    ///
+    /// # Errors
+    /// Suggests the nearest name when there is none of this one.
+    pub fn position(&self, name: &str) -> Result<usize> {
+        self.columns.iter().position(|c| c.name == name).ok_or_else(|| Error::UnknownColumn {
+            file: self.source.clone(),
+            name: name.into(),
+            nearest: mercer::nearest(name, self.names()),
+            known: self.columns.iter().map(|c| c.name.clone()).collect(),
+        })
+    }
+
+    /// The column of this name.
+    ///
+    /// # Errors
+    /// As [`Table::position`].
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        Ok(&self.columns[self.position(name)?])
+    }
+
+    /// Splits into the numeric columns that are not named in `kept`, and the others, in order.
+    ///
+    /// # Errors
+    /// When a kept name does not exist or no numeric column is left.
+    pub fn split(self, kept: &[String]) -> Result<(Table, Table)> {
+        for name in kept {
+            self.position(name)?;
+        }
+        let (numbers, others): (Vec<Column>, Vec<Column>) =
+            self.columns.into_iter().partition(|c| c.is_numeric() && !kept.contains(&c.name));
+        if numbers.is_empty() {
+            return Err(Error::NoNumbers { file: self.source });
+        }
+        let part = |columns| Table { source: self.source.clone(), columns, notes: Vec::new(), rows: self.rows };
+        Ok((Table { notes: self.notes.clone(), ..part(numbers) }, part(others)))
+    }
+
+    /// Deals with missing values of numeric columns, in `self` and in step with it in `beside`; returns what was done.
+    ///
+    /// # Errors
+    /// When there are any and they are to be refused; when nothing is left; for a column of missing values alone.
+    pub fn resolve_missing(&mut self, missing: Missing, beside: &mut Table) -> Result<Option<String>> {
+        let (mut count, mut columns, mut first) = (0, Vec::new(), usize::MAX);
+        for column in &self.columns {
+            let Values::Numbers(values) = &column.values else { continue };
+            let gaps = values.iter().filter(|v| v.is_nan()).count();
+            if gaps > 0 {
+                count += gaps;
+                columns.push(column.name.clone());
+                first = first.min(values.iter().position(|v| v.is_nan()).unwrap_or(first));
+            }
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        match missing {
+            Missing::Error => Err(Error::Missing { file: self.source.clone(), count, columns, row: first + 1 }),
+            Missing::Mean => {
+                for column in &mut self.columns {
+                    let Values::Numbers(values) = &mut column.values else { continue };
+                    let present: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+                    if present.is_empty() {
+                        return Err(Error::Unsupported {
+                            file: self.source.clone(),
+                            what: format!("column '{}' has no value at all, so no mean", column.name),
+                            help: format!("leave it out with --select '!{}'", column.name),
+                        });
+                    }
+                    let mean = present.iter().map(|v| v / present.len() as f64).sum::<f64>();
+                    values.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = mean);
+                }
+                Ok(Some(format!("{count} missing values in {} columns replaced by column means", columns.len())))
+            }
+            Missing::Drop => {
+                let keep: Vec<bool> = (0..self.rows)
+                    .map(|i| self.columns.iter().all(|c| !matches!(&c.values, Values::Numbers(v) if v[i].is_nan())))
+                    .collect();
+                let left = keep.iter().filter(|k| **k).count();
+                let dropped = self.rows - left;
+                if left == 0 {
+                    return Err(Error::Unsupported {
+                        file: self.source.clone(),
+                        what: "every row has a missing value".into(),
+                        help: "use --missing mean, or leave out the emptiest columns with --select".into(),
+                    });
+                }
+                for table in [&mut *self, beside] {
+                    table.columns.iter_mut().for_each(|c| c.keep(&keep));
+                    table.rows = left;
+                }
+                Ok(Some(format!("{dropped} rows with missing values dropped")))
+            }
+        }
+    }
+
+    /// All numeric columns as points.
+    ///
+    /// # Errors
+    /// When there are none, or values are missing or not finite.
+    pub fn points(&self) -> Result<Points<f64>> {
+        let columns: Vec<(&str, &[f64])> = self
+            .columns
+            .iter()
+            .filter_map(|c| match &c.values {
+                Values::Numbers(v) => Some((c.name.as_str(), v.as_slice())),
+                Values::Text(_) => None,
+            })
+            .collect();
+        if columns.is_empty() {
+            return Err(Error::NoNumbers { file: self.source.clone() });
+        }
+        if self.rows == 0 {
+            return Err(Error::Empty { file: self.source.clone() });
+        }
+        for (name, values) in &columns {
+            if let Some(row) = values.iter().position(|v| v.is_nan()) {
+                let count = values.iter().filter(|v| v.is_nan()).count();
+                let columns = vec![name.to_string()];
+                return Err(Error::Missing { file: self.source.clone(), count, columns, row: row + 1 });
+            }
+            if let Some(row) = values.iter().position(|v| v.is_infinite()) {
+                let (column, value) = (name.to_string(), values[row]);
+                return Err(Error::NotFinite { file: self.source.clone(), row: row + 1, column, value });
+            }
+        }
+        Ok(Points::from_fn(self.rows, columns.len(), |i, j| columns[j].1[i]))
+    }
+}
