@@ -44,13 +44,11 @@ pub(crate) fn run(args: &KernelsArgs, terminal: &mut Terminal) -> Result {
                 .map(|p| format!("{}={}", p.name, p.default))
                 .collect();
             let also = if e.aliases.is_empty() { String::new() } else { format!(" ({})", e.aliases.join(", ")) };
-            let mercer = if e.psd { "" } else { "   not a Mercer kernel" };
-            vec![format!("{}{also}", e.name), format!("{:<34}{}{mercer}", parameters.join(", "), e.formula)]
+            let mercer = if e.psd { "" } else { "   (not a Mercer kernel)" };
+            vec![format!("{}{also}", e.name), parameters.join(", "), format!("{}{mercer}", e.formula)]
         })
         .collect();
-    let widest = rows.iter().map(|r| r[1].chars().count()).max().unwrap_or(0);
-    let rows: Vec<Vec<String>> = rows.into_iter().map(|r| vec![r[0].clone(), format!("{:<widest$}", r[1])]).collect();
-    table(out, &["kernel", &format!("{:<widest$}", format!("{:<34}{}", "parameters", "formula"))], &rows)?;
+    table(out, &["kernel", "parameters", "formula"], &rows)?;
     writeln!(
         out,
         "\nAdd, multiply and weigh them: '0.5*gaussian(gamma=median) + linear'; normalised(k) makes k(x,x) = 1."

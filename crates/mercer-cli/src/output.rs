@@ -121,15 +121,18 @@ pub(crate) fn count(n: usize) -> String {
     text
 }
 
-/// A table with right-aligned columns after the first.
+/// A table: columns of numbers to the right, columns of words to the left.
 pub(crate) fn table(out: &mut dyn Write, header: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).chain([header[c].chars().count()]).max();
     let widths: Vec<usize> = (0..header.len()).map(|c| width(c).unwrap_or(0)).collect();
+    let is_number = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let to_the_right: Vec<bool> = (0..header.len()).map(|c| rows.iter().all(|r| is_number(&r[c]))).collect();
     let mut print = |cells: Vec<&str>| {
-        let mut text = String::from("  ");
+        let mut text = String::from(" ");
         for (c, cell) in cells.iter().enumerate() {
             let gap = " ".repeat(widths[c] - cell.chars().count());
-            text += &if c == 0 { format!("{cell}{gap}") } else { format!("   {gap}{cell}") };
+            text += if c == 0 { " " } else { "   " };
+            text += &if to_the_right[c] { format!("{gap}{cell}") } else { format!("{cell}{gap}") };
         }
         writeln!(out, "{}", text.trim_end())
     };

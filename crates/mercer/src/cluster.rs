@@ -1,4 +1,4 @@
-//! k-means, and how well clusters agree with labels.
+//! k-means, and how well clusters agree with labels (MATHS.md, M15).
 
 use crate::error::{Error, Result};
 use crate::exec::Exec;

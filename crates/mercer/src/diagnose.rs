@@ -66,18 +66,22 @@ impl Definiteness {
 
 impl fmt::Display for Definiteness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let smallest = if (1e-3..1e5).contains(&self.smallest.abs()) {
+            format!("{:.4}", self.smallest)
+        } else {
+            format!("{:.2e}", self.smallest)
+        };
         if !self.is_indefinite() {
             return write!(
                 f,
-                "positive semi-definite: smallest eigenvalue {:.3e}, rounding {:.1e}",
-                self.smallest, self.tolerance
+                "positive semi-definite: smallest eigenvalue {smallest}, rounding {:.1e}",
+                self.tolerance
             );
         }
         write!(
             f,
-            "not positive semi-definite: {} negative eigenvalues down to {:.3e}, {:.1} % of the spectrum's mass; shares are of the mass",
+            "not positive semi-definite: {} negative eigenvalues down to {smallest}, {:.1} % of the spectrum's mass",
             self.negative_count,
-            self.smallest,
             100.0 * self.negative_share()
         )
     }

@@ -224,7 +224,7 @@ impl KernelPca {
             }
         }
         if definiteness.is_indefinite() {
-            notes.push(definiteness.to_string());
+            notes.push(format!("{definiteness}; explained shares are of that mass"));
         }
         let eigen = eigen.keep(k, &gram);
         let values = &eigen.values[..k];

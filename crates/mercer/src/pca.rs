@@ -587,7 +587,7 @@ impl PcaModel {
         &self.notes
     }
 
-    /// Scores y = F'((phi(x) - m) / s), a row per point.
+    /// Scores y = F'((phi(x) - m) / s), a row per point (MATHS.md, M2).
     ///
     /// # Errors
     /// When the points have other dimensions than those fitted, or values that are not finite.
@@ -603,7 +603,7 @@ impl PcaModel {
         self.projection.apply(x.into(), exec)
     }
 
-    /// Reconstructions m + s F y from scores, in the space of the features.
+    /// Reconstructions m + s F y from scores, in the space of the features (MATHS.md, M2).
     ///
     /// # Errors
     /// When the scores have not one column per component.

@@ -757,6 +757,23 @@ fn small_components_lose_no_more_digits_than_they_must() -> Result<()> {
     Ok(())
 }
 
+// P20: the second eigenvalue is tiny, and the negative one next to it is not; the errors are differences of entries
+// of size 0.01.
+#[test]
+fn errors_of_the_fitted_points_are_what_was_discarded_though_components_are_tiny() -> Result<()> {
+    let x = Points::from_rows(&[
+        [0.0],
+        [0.01790520883930673],
+        [-0.7512086363461861],
+        [-0.7857113650105416],
+        [2.6471963436919403],
+    ]);
+    let model = KernelPca::new(kernel("0.01*sigmoid(gamma=0.01, coef0=0.041443738893686355)")).components(2).fit(&x)?;
+    let (sum, discarded) = (model.squared_errors(&x)?.iter().sum::<f64>(), model.spectrum().discarded());
+    assert!((sum - discarded).abs() < 1e-13, "{sum} {discarded}, eigenvalues {:?}", model.spectrum().eigenvalues());
+    Ok(())
+}
+
 // P23
 #[test]
 fn cosine_is_the_cosine_and_positive() -> Result<()> {

@@ -1,4 +1,4 @@
-//! How far a result can be from the truth.
+//! How far a result can be from the truth (MATHS.md, M13).
 
 use std::fmt;
 
@@ -40,6 +40,6 @@ impl Certificate {
 
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "every eigenvalue within {:.1e} of the largest one from the truth", self.worst())
+        write!(f, "every eigenvalue is right to within {:.1e} of the largest", self.worst())
     }
 }

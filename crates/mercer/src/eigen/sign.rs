@@ -1,11 +1,11 @@
-//! The one rule for the sign of a vector: its entry of largest magnitude is positive.
+//! The one rule for the sign of a vector: its entry of largest magnitude is positive (MATHS.md, M14).
 
 use crate::block::Block;
 
 /// Entries this close to the largest count as ties, which the lowest index wins: rounding does not decide a sign.
 const TIE: f64 = 1e-9;
 
-/// Flips columns whose entry of largest magnitude is negative; returns nothing but the flipped block.
+/// Flips columns whose entry of largest magnitude is negative.
 pub(crate) fn largest_positive(vectors: &mut Block) {
     for j in 0..vectors.b() {
         let column = vectors.col_mut(j);
