@@ -24,6 +24,13 @@ use output::{Failure, Outcome, Terminal};
 
 /// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call.
 fn main() -> ExitCode {
+    // A panic while reading a damaged Parquet file becomes an error: nothing to tell.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(mercer_io::PARQUET_THREAD) {
+            told(panic);
+        }
+    }));
     let cli = Cli::parse();
     let mut terminal = Terminal::new(cli.color, cli.quiet);
     let outcome = match &cli.command {

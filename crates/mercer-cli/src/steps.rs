@@ -27,10 +27,10 @@ pub(crate) fn run(args: &StepsArgs, run: &RunArgs, terminal: &mut Terminal) -> R
     // Spread over the data: the first rows of Iris are all of one species.
     let spread: Vec<usize> = (0..rows).map(|i| i * n / rows).collect();
     data.points = Points::from_fn(rows, data.points.d(), |i, j| data.points.row(spread[i])[j]);
+    let new = new_point(args, &data.points)?;
     let out = &mut terminal.out;
     let numbers: Vec<String> = spread.iter().map(|i| (i + 1).to_string()).collect();
     line(out, "data", format!("{}: rows {} of {n}", data.source, numbers.join(", ")))?;
-    let new = new_point(args, &data.points)?;
     let steps = Steps { x: &data.points, columns: &data.columns, new, k: args.components, exec: exec(run) };
     match choice {
         KernelChoice::None => steps.pca(out)?,

@@ -1,7 +1,7 @@
 //! Parquet in and out.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
 
 use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
@@ -18,6 +18,9 @@ use crate::table::{Column, Table, Values, number};
 
 const FORMAT: &str = "Parquet";
 
+/// The name of the thread that reads Parquet. A panic in it becomes an error.
+pub const PARQUET_THREAD: &str = "mercer-io parquet";
+
 pub(crate) fn parse(name: &str, bytes: &[u8], text: &[String], limit: Option<u64>) -> Result<Table> {
     // The footer's length field must fit the file before anything is made of it.
     let footer = bytes.len().checked_sub(8).map(|at| &bytes[at..]);
@@ -27,10 +30,16 @@ pub(crate) fn parse(name: &str, bytes: &[u8], text: &[String], limit: Option<u64
     if u32::from_le_bytes([*a, *b, *c, *d]) as usize > bytes.len() - 8 {
         return Err(Error::damaged(name, FORMAT, "its footer is longer than the file"));
     }
-    // The reader is made for files that writers made; what a damaged file makes of it stays in here.
+    // The reader is made for files that writers made, and panics on some damaged ones: it has a thread of its own,
+    // whose name tells a panic hook that the panic is dealt with.
     let bytes = bytes.to_vec();
-    let read = catch_unwind(AssertUnwindSafe(|| read(name, bytes, text, limit)));
-    read.unwrap_or_else(|_| Err(Error::damaged(name, FORMAT, "its pages do not fit its footer")))
+    thread::scope(|scope| {
+        let reader = thread::Builder::new()
+            .name(PARQUET_THREAD.into())
+            .spawn_scoped(scope, || read(name, bytes, text, limit))
+            .map_err(Error::io(name, "read"))?;
+        reader.join().unwrap_or_else(|_| Err(Error::damaged(name, FORMAT, "its pages do not fit its footer")))
+    })
 }
 
 fn read(name: &str, bytes: Vec<u8>, text: &[String], limit: Option<u64>) -> Result<Table> {

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, nearest};
 
+/// A map of the user's from a point to its features.
+pub type EmbeddingFn = Arc<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync>;
+
 /// A map phi from points to features.
 ///
 /// # Example
@@ -30,7 +33,7 @@ pub enum Embedding {
         /// Number of features.
         features: usize,
         /// The map, which returns this many.
-        map: Arc<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync>,
+        map: EmbeddingFn,
     },
 }
 

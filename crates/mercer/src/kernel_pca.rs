@@ -115,7 +115,7 @@ impl KernelPca {
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
         self.components.validate("kernel pca")?;
         self.kernel.validate()?;
-        Plan::kernel_pca(n, d).allow(exec, "fit fewer points, or raise the memory budget")
+        Plan::kernel_pca(n, d).allow(exec, "fit fewer points, or raise the memory budget (--memory in the command)")
     }
 
     /// Fits points.
@@ -218,10 +218,10 @@ impl KernelPca {
 
         let mut notes = Vec::new();
         let k = self.components.count(&eigen.values, total, rank);
-        if let Components::Count(wanted) = self.components {
-            if wanted > rank {
-                notes.push(format!("{wanted} components asked for, but only {rank} have variance"));
-            }
+        if let Components::Count(wanted) = self.components
+            && wanted > rank
+        {
+            notes.push(format!("{wanted} components asked for, but only {rank} have variance"));
         }
         if definiteness.is_indefinite() {
             notes.push(format!("{definiteness}; explained shares are of that mass"));

@@ -56,7 +56,7 @@ pub use block::Block;
 pub use cluster::{Agreement, Clusters, KMeans};
 pub use diagnose::{Definiteness, MercerReport};
 pub use eigen::Certificate;
-pub use embedding::{Embedding, Monomials};
+pub use embedding::{Embedding, EmbeddingFn, Monomials};
 pub use error::{Bytes, Error, ErrorKind, Result, nearest};
 pub use exec::{DEFAULT_MEMORY, Exec};
 pub use features::{KernelFn, Standardise};

@@ -189,7 +189,7 @@ impl Pca {
             exec.allow(bytes, what, "use a smaller degree, or the polynomial kernel, which needs no features")?;
         }
         let (_, plan) = Plan::pca(n, features, self.route);
-        plan.allow(exec, "keep fewer dimensions or points, or raise the memory budget")
+        plan.allow(exec, "keep fewer dimensions or points, or raise the memory budget (--memory in the command)")
     }
 
     /// Fits points.

@@ -702,6 +702,32 @@ fn a_tiny_column_is_standardised_or_refused() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+// P19, P25
+#[test]
+fn a_kernel_of_standardised_points_does_not_see_the_units_of_columns() -> Result<()> {
+    let (x, _) = iris();
+    let units = [1.0, 1024.0, 2f64.powi(-30), 2f64.powi(90)];
+    let scaled = Points::from_fn(x.n(), 5, |i, j| if j < 4 { x.row(i)[j] * units[j] } else { 0.3 });
+    for text in ["gaussian", "linear", "laplacian(gamma=0.2)", "polynomial(coef0=1)", "matern + linear"] {
+        let pca = KernelPca::new(kernel(text)).components(4).standardise(true);
+        let (base, model) = (pca.fit(&x)?, pca.fit(&scaled)?);
+        assert!(model.is_standardised());
+        // A column that never changes is as if it were not there, and powers of two change no digit.
+        assert!(relative(model.spectrum().eigenvalues(), base.spectrum().eigenvalues()) < 1e-13, "{text}");
+        assert!(largest_gap(model.scores().as_slice(), base.scores().as_slice()) < 1e-11, "{text}");
+        assert_finite_kernel_pca(text, &model, &scaled);
+        let explicit = {
+            let pca = Pca::new().standardise(true).fit(&x)?;
+            Points::from_fn(x.n(), 4, |i, j| (x.row(i)[j] - pca.mean()[j]) / pca.scale()[j])
+        };
+        let plain = KernelPca::new(kernel(text)).components(4).fit(&explicit)?;
+        assert_eq!(plain.spectrum(), base.spectrum(), "{text}");
+        assert_eq!(plain.transform(&explicit)?, base.transform(&x)?, "{text}");
+        assert_eq!(plain.squared_errors(&explicit)?, base.squared_errors(&x)?, "{text}");
+    }
+    Ok(())
+}
+
 // P20
 #[test]
 fn scores_of_the_fit_are_the_transform_of_the_same_points() -> Result<()> {

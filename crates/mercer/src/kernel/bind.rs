@@ -82,10 +82,10 @@ impl Bound {
         if !is_numeric(&kernel) {
             return Err(Error::inconsistent(format!("kernel '{kernel}' has parameters that are not numbers")));
         }
-        if let Some(shift) = &shift {
-            if shift.len() != d {
-                return Err(Error::shape("dimensions of the shift", shift.len(), d));
-            }
+        if let Some(shift) = &shift
+            && shift.len() != d
+        {
+            return Err(Error::shape("dimensions of the shift", shift.len(), d));
         }
         Ok(Bound { kernel, choices: Vec::new(), d, deviation, shift })
     }
@@ -269,7 +269,7 @@ fn middle(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
     }
-    let even = values.len() % 2 == 0;
+    let even = values.len().is_multiple_of(2);
     let (below, &mut upper, _) = values.select_nth_unstable_by(half, f64::total_cmp);
     if !even {
         return upper;

@@ -1,0 +1,135 @@
+//! Model files: the same bits after a round trip, and nothing in a file is trusted.
+#![allow(missing_docs)]
+
+use mercer::{AnyModel, Embedding, Exec, Gamma, Kernel, KernelPca, Pca, Points, Route};
+use mercer_io::{Error, SavedModel, load_model, read};
+
+fn models() -> Vec<SavedModel> {
+    let table = read("iris").expect("iris");
+    let x = table.points().expect("numbers");
+    let columns: Vec<String> = table.columns.iter().take(4).map(|c| c.name.clone()).collect();
+    let pca = |spec: Pca| AnyModel::Pca(spec.fit(&x).expect("fits"));
+    let kernel = |text: &str, standardise: bool| {
+        let spec = KernelPca::new(text.parse::<Kernel>().expect(text)).components(3).standardise(standardise);
+        AnyModel::KernelPca(spec.fit(&x).expect("fits"))
+    };
+    [
+        pca(Pca::new()),
+        pca(Pca::new().components(2).standardise(true).whiten(true)),
+        pca(Pca::new().center(false).route(Route::Svd)),
+        pca(Pca::new().embed(Embedding::monomials_up_to(2, 0.3)).components(3)),
+        kernel("gaussian", false),
+        kernel("gaussian(over_sigma2=150)", true),
+        kernel("0.1*gaussian(gamma=scale) + linear * matern(nu=5/2)", false),
+        kernel("linear + normalised(polynomial(degree=3, coef0=0.7))", true),
+        kernel("sigmoid(gamma=0.05, coef0=-1)", false),
+    ]
+    .into_iter()
+    .map(|model| SavedModel { model, columns: columns.clone() })
+    .collect()
+}
+
+#[test]
+fn a_round_trip_keeps_every_bit() {
+    let x = read("iris").and_then(|t| t.points()).expect("iris");
+    let x = Points::from_fn(150, 4, |i, j| x.row(i)[j] * 1.01 + 0.1);
+    for saved in models() {
+        let bytes = saved.to_bytes().expect("saves");
+        assert_eq!(bytes, saved.to_bytes().expect("saves"), "equal models are equal files");
+        let back = SavedModel::from_bytes("m", &bytes).expect("loads");
+        assert_eq!(bytes, back.to_bytes().expect("saves again"));
+        assert_eq!(saved.columns, back.columns);
+        let scores = |m: &AnyModel| m.transform(&x, &Exec::new()).expect("transforms");
+        assert_eq!(scores(&saved.model), scores(&back.model), "the same scores to the last bit");
+        assert_eq!(saved.model.spectrum(), back.model.spectrum());
+        assert_eq!(saved.model.certificate(), back.model.certificate());
+        assert_eq!(saved.model.notes(), back.model.notes());
+        let errors = |m: &AnyModel| m.squared_errors(&x).expect("errors");
+        assert_eq!(errors(&saved.model), errors(&back.model));
+    }
+}
+
+#[test]
+fn a_gram_model_is_saved_without_points() {
+    let gram = Points::from_rows(&[[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]]);
+    let model = KernelPca::new(Kernel::Linear).fit_gram(&gram).expect("fits");
+    let columns = (1..=3).map(|i| format!("x{i}")).collect();
+    let saved = SavedModel { model: AnyModel::KernelPca(model), columns };
+    let back = SavedModel::from_bytes("m", &saved.to_bytes().expect("saves")).expect("loads");
+    let exec = Exec::new();
+    assert_eq!(saved.model.transform(&gram, &exec), back.model.transform(&gram, &exec));
+}
+
+#[test]
+fn what_carries_code_is_refused() {
+    let x = Points::from_rows(&[[0.0], [1.0], [3.0]]);
+    let model = KernelPca::new(Kernel::Linear).fit_fn(&x, |a, b| (a[0] * b[0]).exp()).expect("fits");
+    let saved = SavedModel { model: AnyModel::KernelPca(model), columns: vec!["a".into()] };
+    assert!(saved.to_bytes().is_err_and(|e| e.to_string().contains("no code")));
+    let model = Pca::new().embed(Embedding::new(2, |x| vec![x[0], x[0] * x[0]])).fit(&x).expect("fits");
+    let saved = SavedModel { model: AnyModel::Pca(model), columns: vec!["a".into()] };
+    assert!(saved.to_bytes().is_err_and(|e| e.to_string().contains("no code")));
+}
+
+#[test]
+fn damaged_files_are_refused_and_never_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("m.safetensors");
+    for saved in models().into_iter().take(6) {
+        let bytes = saved.to_bytes().expect("saves");
+        // cut off anywhere
+        for at in [0, 1, 7, 8, 9, 100, bytes.len() / 2, bytes.len() - 1] {
+            assert!(SavedModel::from_bytes("m", &bytes[..at]).is_err(), "cut at {at}");
+        }
+        // every byte of the head changed in turn, and some of the body: an error or a model, never a panic
+        let head = 8 + u64::from_le_bytes(bytes[..8].try_into().expect("eight")) as usize;
+        for at in (0..head).chain((head..bytes.len()).step_by(97)) {
+            for flip in [1u8, 0x80, 0xff] {
+                let mut bad = bytes.clone();
+                bad[at] ^= flip;
+                if let Ok(model) = SavedModel::from_bytes("m", &bad) {
+                    assert!(model.model.spectrum().eigenvalues().iter().all(|v| v.is_finite()));
+                }
+            }
+        }
+        // a header that promises more than there is
+        let mut bad = bytes.clone();
+        bad[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(SavedModel::from_bytes("m", &bad).is_err());
+        // not finite
+        let mut bad = bytes.clone();
+        let end = bad.len();
+        bad[end - 8..].copy_from_slice(&f64::NAN.to_le_bytes());
+        assert!(SavedModel::from_bytes("m", &bad).is_err());
+        // trailing bytes
+        let mut bad = bytes.clone();
+        bad.extend([0; 8]);
+        assert!(SavedModel::from_bytes("m", &bad).is_err());
+        std::fs::write(&path, &bytes).expect("writes");
+        assert!(load_model(path.to_str().expect("text")).is_ok());
+    }
+    assert!(matches!(load_model("/nowhere/model"), Err(Error::Io { .. })));
+    assert!(matches!(load_model(folder.path().to_str().expect("text")), Err(Error::NotRegular { .. })));
+}
+
+#[test]
+fn other_versions_and_other_files_are_told_apart() {
+    let bytes = models().swap_remove(0).to_bytes().expect("saves");
+    let at = bytes.windows(14).position(|w| w == b"mercer-model/1").expect("the version");
+    let mut other = bytes.clone();
+    other[at + 13] = b'9';
+    let error = SavedModel::from_bytes("m", &other).expect_err("another version").to_string();
+    assert!(error.contains("mercer-model/9") && error.contains("mercer-model/1"), "{error}");
+    assert!(SavedModel::from_bytes("m", b"PC1,PC2\n1,2\n").is_err());
+}
+
+#[test]
+fn standardised_kernel_models_are_kernel_models_of_standardised_points() {
+    let x = read("wine").and_then(|t| t.points()).expect("wine");
+    let location = Pca::new().standardise(true).fit(&x).expect("fits");
+    let z = Points::from_fn(x.n(), x.d(), |i, j| (x.row(i)[j] - location.mean()[j]) / location.scale()[j]);
+    let spec = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(4);
+    let (scaled, plain) = (spec.clone().standardise(true).fit(&x).expect("fits"), spec.fit(&z).expect("fits"));
+    assert_eq!(scaled.spectrum(), plain.spectrum());
+    assert_eq!(scaled.transform(&x).expect("x"), plain.transform(&z).expect("z"));
+}
