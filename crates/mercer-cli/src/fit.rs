@@ -229,7 +229,11 @@ fn summarise(
     match model {
         AnyModel::KernelPca(m) => {
             for choice in m.choices() {
-                line(out, "chosen", format!("{choice}; write {}=NUMBER to change it", choice.parameter))?;
+                let how = match choice.parameter {
+                    "gamma" => "--gamma changes it".to_string(),
+                    other => format!("--kernel '{}({other}=NUMBER)' changes it", choice.kernel),
+                };
+                line(out, "chosen", format!("{choice}; {how}"))?;
             }
             line(out, "method", "exact: all eigenpairs of the stored Gram matrix (--explain shows the plan)")?;
         }

@@ -89,8 +89,8 @@ impl KernelPca {
         KernelPca { kernel, components: Components::All, standardise: false }
     }
 
-    /// How many components to keep: at most a number, or a [`Components::Share`] of the variance. Components whose
-    /// eigenvalue is zero within rounding do not exist and are not counted.
+    /// How many components to keep: at most a number (`3`), a share of the variance (`0.95`), or [`Components::All`].
+    /// Components whose eigenvalue is zero within rounding do not exist and are not counted.
     pub fn components(mut self, components: impl Into<Components>) -> Self {
         self.components = components.into();
         self

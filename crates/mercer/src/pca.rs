@@ -136,7 +136,7 @@ impl Pca {
         }
     }
 
-    /// How many components to keep: a number, or a [`Components::Share`] of the variance.
+    /// How many components to keep: a number (`3`), a share of the variance (`0.95`), or [`Components::All`].
     pub fn components(mut self, components: impl Into<Components>) -> Self {
         self.components = components.into();
         self

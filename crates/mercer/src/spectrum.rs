@@ -22,6 +22,12 @@ impl From<usize> for Components {
     }
 }
 
+impl From<f64> for Components {
+    fn from(share: f64) -> Self {
+        Components::Share(share)
+    }
+}
+
 impl fmt::Display for Components {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
 //! Every figure of testdata/golden.json that this library covers, with the tolerances its `_meta` states.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
 

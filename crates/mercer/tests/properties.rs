@@ -168,7 +168,8 @@ proptest! {
 
     #[test]
     fn f32_points_are_f64_points(kernel in any_kernel(), x in some_points(2..12, 1..5)) {
-        let (narrow, x) = { let narrow = to_f32(&x); let x = narrow.view().to_f64(); (narrow, x) };
+        let narrow = to_f32(&x);
+        let x = narrow.view().to_f64();
         for route in ROUTES {
             let pca = Pca::new().route(route).standardise(true);
             let (a, b) = (no_error(pca.fit(&narrow))?, no_error(pca.fit(&x))?);
@@ -324,7 +325,9 @@ proptest! {
     }
 
     #[test]
-    fn components_by_share_are_the_fewest(kernel in any_kernel(), x in some_points(3..16, 1..6), share in 0.01..1.0f64) {
+    fn components_by_share_are_the_fewest(
+        kernel in any_kernel(), x in some_points(3..16, 1..6), share in 0.01..1.0f64,
+    ) {
         let check = |what: &str, found: usize, all: &[f64]| {
             let reached = all.iter().position(|c| *c >= share).map_or(all.len(), |at| at + 1);
             // On the edge rounding decides.
@@ -346,7 +349,9 @@ proptest! {
     }
 
     #[test]
-    fn parts_of_a_model_make_the_same_model(kernel in any_kernel(), x in some_points(2..10, 1..5), whiten in any::<bool>()) {
+    fn parts_of_a_model_make_the_same_model(
+        kernel in any_kernel(), x in some_points(2..10, 1..5), whiten in any::<bool>(),
+    ) {
         let pca = no_error(Pca::new().whiten(whiten).standardise(true).fit(&x))?;
         let again = no_error(PcaModel::from_parts(pca.to_parts()))?;
         prop_assert_eq!(pca.to_parts(), again.to_parts());
@@ -365,7 +370,8 @@ proptest! {
 
     #[test]
     fn moments_of_parts_are_moments_of_the_whole(
-        x in some_points(1..40, 1..5), offset in prop_oneof![Just(0.0), Just(100.0)], cuts in prop::collection::vec(0..40usize, 0..5),
+        x in some_points(1..40, 1..5), offset in prop_oneof![Just(0.0), Just(100.0)],
+        cuts in prop::collection::vec(0..40usize, 0..5),
     ) {
         let x = Points::from_fn(x.n(), x.d(), |i, j| x.row(i)[j] + offset);
         let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(x.n())).chain([0, x.n()]).collect();
@@ -400,7 +406,8 @@ proptest! {
     ) {
         let y = normal(1, x.len(), seed).into_vec();
         let size = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
-        for (phi, offset) in [(Embedding::monomials(degree), 0.0), (Embedding::monomials_up_to(degree, offset), offset)] {
+        let plain = (Embedding::monomials(degree), 0.0);
+        for (phi, offset) in [plain, (Embedding::monomials_up_to(degree, offset), offset)] {
             let (a, b) = (phi.map(&x), phi.map(&y));
             prop_assert_eq!(Some(a.len() as u128), phi.features(x.len()));
             prop_assert_eq!(phi.names(&vec!["x"; x.len()]).len(), a.len());
@@ -512,8 +519,9 @@ proptest! {
     fn any_text_of_the_right_letters_is_read_or_explained(
         words in prop::collection::vec(
             prop::sample::select(vec![
-                "linear", "gaussian", "poly", "matern", "normalised", "(", ")", "+", "*", "=", ",", "gamma", "degree", "nu",
-                "1", "-2.5", "1e", "1e+", "1e400", "e", "-", ".", " ", "\u{a0}", "\u{2003}", "λ", "é", "1/2", "median", "\n", "nan", "inf",
+                "linear", "gaussian", "poly", "matern", "normalised", "(", ")", "+", "*", "=", ",", "gamma", "degree",
+                "nu", "1", "-2.5", "1e", "1e+", "1e400", "e", "-", ".", " ", "\u{a0}", "\u{2003}", "λ", "é", "1/2",
+                "median", "\n", "nan", "inf",
             ]),
             0..12,
         ),
@@ -612,7 +620,7 @@ fn no_model_of_the_nasty_points_says_anything_that_is_not_finite() -> Result<()>
             let model = KernelPca::new(entry.name.parse()?).fit(&x)?;
             let faults = faults_of_kernel_pca(&model, &x);
             assert!(faults.is_empty(), "{name}, {}: {faults:?}", entry.name);
-            assert_eq!(entry.psd && model.definiteness().is_indefinite(), false, "{name}, {}", entry.name);
+            assert!(!entry.psd || !model.definiteness().is_indefinite(), "{name}, {}", entry.name);
         }
     }
     Ok(())
