@@ -1,6 +1,6 @@
 //! k-means, and how well clusters agree with labels (MATHS.md, M15).
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::kernel::statistic::squared_distance;
 use crate::points::{Points, PointsRef};
@@ -71,6 +71,10 @@ impl KMeans {
             return Err(Error::parameter("k-means", "clusters", self.clusters, constraint));
         }
         let x = x.to_f64();
+        let largest = x.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        if largest > 1e140 {
+            return Err(ErrorKind::Range { what: "points", magnitude: largest }.into());
+        }
         exec.run(|| {
             let runs: Vec<Clusters> = (0..self.restarts)
                 .into_par_iter()
@@ -188,10 +192,9 @@ impl Agreement {
         if classes.len() != clusters.len() {
             return Err(Error::shape("points of the second partition", clusters.len(), classes.len()));
         }
-        let size = |p: &[usize]| p.iter().max().map_or(0, |m| m + 1);
-        let (r, c) = (size(classes), size(clusters));
+        let ((classes, r), (clusters, c)) = (ranks(classes), ranks(clusters));
         let mut table = vec![vec![0usize; c]; r];
-        for (&a, &b) in classes.iter().zip(clusters) {
+        for (&a, &b) in classes.iter().zip(&clusters) {
             table[a][b] += 1;
         }
         Ok(Agreement { correct: best_matching(&table, c), n: classes.len(), adjusted_rand: adjusted_rand(&table, c) })
@@ -201,6 +204,14 @@ impl Agreement {
     pub fn accuracy(&self) -> f64 {
         if self.n == 0 { 0.0 } else { self.correct as f64 / self.n as f64 }
     }
+}
+
+/// Labels renumbered 0, 1, ... in order of size, and how many there are.
+fn ranks(labels: &[usize]) -> (Vec<usize>, usize) {
+    let mut known = labels.to_vec();
+    known.sort_unstable();
+    known.dedup();
+    (labels.iter().map(|l| known.binary_search(l).expect("just put in")).collect(), known.len())
 }
 
 /// The largest sum over a one-to-one matching of rows to columns (Hungarian method by shortest augmenting paths).

@@ -167,8 +167,10 @@ fn allow(n: usize, exec: &Exec) -> Result<()> {
 
 fn report(mut matrix: crate::block::Block, asymmetry: f64, d: usize) -> Result<MercerReport> {
     let n = matrix.n();
+    // Of the matrix before it is centred: its rounding is what centring leaves behind.
+    let entry = matrix.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    crate::kernel_pca::range(n, entry)?;
     let look = |m: &crate::block::Block| -> Result<Definiteness> {
-        let entry = m.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let (values, _) = linalg::eigh(m.clone())?;
         if values.iter().any(|v| !v.is_finite()) {
             return Err(ErrorKind::Range { what: "Gram matrix", magnitude: entry }.into());

@@ -136,6 +136,9 @@ impl Monomials {
     /// Calls `f` with the exponents of each monomial, in the order x1^M, x1^(M-1) x2, ...; the constant comes last.
     fn each(&self, d: usize, mut f: impl FnMut(&[u32])) {
         let variables = self.variables(d);
+        if variables == 0 {
+            return;
+        }
         let mut exponents = vec![0; variables];
         exponents[0] = self.degree;
         loop {

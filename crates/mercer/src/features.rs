@@ -24,7 +24,7 @@ pub struct Standardise {
 impl Standardise {
     pub(crate) fn apply<T: Real>(this: Option<&Self>, x: PointsRef<'_, T>) -> Points<f64> {
         match this {
-            Some(s) => crate::moments::standardised(x, &s.mean, &s.scale),
+            Some(s) => crate::moments::standardised(x, &s.mean, &vec![0.0; s.mean.len()], &s.scale),
             None => x.to_f64(),
         }
     }

@@ -143,7 +143,9 @@ impl KernelPca {
             let matrix = gram.to_matrix(exec)?;
             let landmarks = gram.into_rows();
             let d = bound.d();
-            self.finish(Features::Kernel { bound, landmarks, standardise }, matrix, d, exec)
+            let square = x.rows().map(|p| p.iter().map(|v| v * v).sum::<f64>()).fold(0.0, f64::max);
+            let (_, error) = bound.kernel().error_scale(square);
+            self.finish(Features::Kernel { bound, landmarks, standardise }, matrix, (d, error), exec)
         })
     }
 
@@ -163,7 +165,7 @@ impl KernelPca {
         let gram = Points::from_fn(x.n(), x.n(), |i, j| kernel(landmarks.row(i), landmarks.row(j)));
         let matrix = Dense::new(&gram)?.to_matrix(&exec)?;
         let kernel: KernelFn = Arc::new(kernel);
-        self.finish(Features::KernelFn { kernel, landmarks }, matrix, x.d(), &exec)
+        self.finish(Features::KernelFn { kernel, landmarks }, matrix, (x.d(), 0.0), &exec)
     }
 
     /// Fits a Gram matrix that you computed. New points are projected by [`KernelPcaModel::transform`] of their
@@ -201,17 +203,25 @@ impl KernelPca {
         self.plan(n, 1, exec)?;
         let matrix = op.to_matrix(exec)?;
         let dense = Dense::new(&matrix.transposed().to_points())?;
-        self.finish(Features::GramRow { n }, dense.to_matrix(exec)?, 1, exec)
+        self.finish(Features::GramRow { n }, dense.to_matrix(exec)?, (1, 0.0), exec)
     }
 
     /// From the Gram matrix on, line by line as in the textbook.
-    fn finish(&self, features: Features, mut gram: Block, d: usize, exec: &Exec) -> Result<KernelPcaModel> {
+    /// `(d, error)`: the dimensions that an entry sums over, and how large its error can be beyond its own size.
+    fn finish(
+        &self,
+        features: Features,
+        mut gram: Block,
+        (d, error): (usize, f64),
+        exec: &Exec,
+    ) -> Result<KernelPcaModel> {
         let n = gram.n();
         let largest_entry = gram.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        range(n, largest_entry)?;
         let (means, grand_mean) = centre(&mut gram); //                     M7  K~ = HKH
         exec.go_on()?;
-        let eigen = Eigen::of(&gram)?; //                                   M8  K~ = U L U'
-        let rounding = rounding(n, d, largest_entry, &eigen.values);
+        let eigen = Eigen::of_centred(&gram)?; //                           M8  K~ = U L U'
+        let rounding = rounding(n, d, largest_entry.max(error.min(f64::MAX / 1e6)), &eigen.values);
         let definiteness = Definiteness::of(&eigen.values, rounding);
         let total = definiteness.total(&eigen.values); //                   M9  tr K~, or sum |lambda| when indefinite
         let rank = eigen.values.iter().take_while(|v| **v > rounding).count();
@@ -257,6 +267,15 @@ impl KernelPca {
 fn rounding(n: usize, d: usize, largest_entry: f64, values: &[f64]) -> f64 {
     let norm = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     f64::EPSILON * n as f64 * ((8 + d / 8) as f64 * largest_entry + norm)
+}
+
+/// Refuses a Gram matrix whose eigenvalues, or whose rounding, leave the range of f64.
+pub(crate) fn range(n: usize, largest_entry: f64) -> Result<()> {
+    let fits = (64.0 * n as f64 * largest_entry).is_finite() && largest_entry > 1e4 * f64::MIN_POSITIVE;
+    if largest_entry == 0.0 || fits {
+        return Ok(());
+    }
+    Err(ErrorKind::Range { what: "Gram matrix", magnitude: largest_entry }.into())
 }
 
 impl KernelPcaModel {
@@ -451,7 +470,9 @@ impl KernelPcaModel {
     pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
         let x = points.into();
         let (scores, norms) = self.scores_and_norms(x)?;
-        Ok(norms.iter().zip(scores.rows()).map(|(norm, z)| norm - z.iter().map(|z| z * z).sum::<f64>()).collect())
+        let errors: Vec<f64> =
+            norms.iter().zip(scores.rows()).map(|(norm, z)| norm - z.iter().map(|z| z * z).sum::<f64>()).collect();
+        crate::projection::finite("squared errors", &errors, 1)
     }
 
     /// k~(x, x), the squared distance of each point from the mean in the space behind the kernel (MATHS.md, M12).
@@ -471,7 +492,7 @@ impl KernelPcaModel {
             }
             .into());
         };
-        let norms = own.iter().zip(means).map(|(k, mean)| k - 2.0 * mean + self.grand_mean).collect();
-        Ok((scores, norms))
+        let norms: Vec<f64> = own.iter().zip(means).map(|(k, mean)| k - 2.0 * mean + self.grand_mean).collect();
+        Ok((scores, crate::projection::finite("kernel of the new points with themselves", &norms, 1)?))
     }
 }

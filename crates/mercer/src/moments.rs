@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::block::Block;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::linalg;
 use crate::points::{Points, PointsRef};
@@ -28,6 +28,8 @@ const PARTS: usize = 16;
 pub struct Moments {
     n: u64,
     mean: Vec<f64>,
+    /// What rounding took from the mean: far from the origin, means differ by less than the spacing of f64.
+    rest: Vec<f64>,
     /// Lower half.
     scatter: Block,
     low: Vec<f64>,
@@ -40,6 +42,7 @@ impl Moments {
         Moments {
             n: 0,
             mean: vec![0.0; d],
+            rest: vec![0.0; d],
             scatter: Block::zeros(d, d),
             low: vec![f64::INFINITY; d],
             high: vec![f64::NEG_INFINITY; d],
@@ -61,6 +64,10 @@ impl Moments {
     pub fn of_with<'a, T: Real>(points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Self> {
         let x = points.into();
         x.check(0)?;
+        let largest = x.rows().flatten().fold(0.0f64, |m, v| m.max(v.to_f64().abs()));
+        if largest > 1e140 {
+            return Err(ErrorKind::Range { what: "points", magnitude: largest }.into());
+        }
         exec.run(|| {
             let chunks = x.n().div_ceil(CHUNK);
             let per_part = chunks.div_ceil(PARTS).max(1) * CHUNK;
@@ -112,7 +119,9 @@ impl Moments {
         for i in 0..n {
             centred.row_mut(i).iter_mut().zip(&left).for_each(|(v, l)| *v -= l);
         }
-        m.mean.iter_mut().zip(&left).for_each(|(m, l)| *m += l);
+        for j in 0..d {
+            (m.mean[j], m.rest[j]) = two_sum(m.mean[j], left[j]);
+        }
         linalg::add_scatter(&mut m.scatter, &centred);
         m
     }
@@ -131,9 +140,10 @@ impl Moments {
         let mut sum = self.clone();
         sum.n += other.n;
         let (na, nb, n) = (self.n as f64, other.n as f64, sum.n as f64);
-        let gap: Vec<f64> = self.mean.iter().zip(&other.mean).map(|(a, b)| b - a).collect();
+        let gap: Vec<f64> =
+            (0..self.d()).map(|j| (other.mean[j] - self.mean[j]) + (other.rest[j] - self.rest[j])).collect();
         for j in 0..self.d() {
-            sum.mean[j] += gap[j] * (nb / n);
+            (sum.mean[j], sum.rest[j]) = two_sum(self.mean[j], self.rest[j] + gap[j] * (nb / n));
             sum.low[j] = self.low[j].min(other.low[j]);
             sum.high[j] = self.high[j].max(other.high[j]);
             for i in j..self.d() {
@@ -188,7 +198,14 @@ impl Moments {
     }
 }
 
-/// The points less `mean`, divided by `scale`.
-pub(crate) fn standardised<T: Real>(x: PointsRef<'_, T>, mean: &[f64], scale: &[f64]) -> Points<f64> {
-    Points::from_fn(x.n(), x.d(), |i, j| (x.row(i)[j].to_f64() - mean[j]) / scale[j])
+/// a + b as the nearest f64 and what rounding took (Knuth).
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
+}
+
+/// The points less `mean` and `rest`, divided by `scale`.
+pub(crate) fn standardised<T: Real>(x: PointsRef<'_, T>, mean: &[f64], rest: &[f64], scale: &[f64]) -> Points<f64> {
+    Points::from_fn(x.n(), x.d(), |i, j| (x.row(i)[j].to_f64() - mean[j] - rest[j]) / scale[j])
 }

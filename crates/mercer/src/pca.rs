@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::linalg;
-use crate::moments::{Moments, standardised};
+use crate::moments::{Moments, standardised, two_sum};
 use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
@@ -185,7 +185,8 @@ impl Pca {
         let features = self.embedding.features(d).unwrap_or(u128::MAX);
         if self.embedding != Embedding::Identity {
             let bytes = features.saturating_mul(n as u128).saturating_mul(8);
-            let what = format!("embedding {n} points of {d} dimensions by {} with {features} features", self.embedding);
+            let count = self.embedding.features(d).map_or("more than 2^128".to_string(), |f| f.to_string());
+            let what = format!("embedding {n} points of {d} dimensions by {} with {count} features", self.embedding);
             exec.allow(bytes, what, "use a smaller degree, or the polynomial kernel, which needs no features")?;
         }
         let (_, plan) = Plan::pca(n, features, self.route);
@@ -301,6 +302,8 @@ impl Pca {
 /// Where the features lie: what is subtracted from them and what they are divided by.
 struct Location {
     mean: Vec<f64>,
+    /// What rounding took from the mean.
+    rest: Vec<f64>,
     scale: Vec<f64>,
     constant: Vec<bool>,
     center: bool,
@@ -321,22 +324,42 @@ impl Location {
         for j in 0..d {
             mean[j] = if constant[j] { first[j] } else { mean[j] + first[j] };
         }
-        // What rounding left of the mean, and the spread about it.
-        let (mut left, mut squares, mut largest) = (vec![0.0; d], vec![0.0; d], 0.0f64);
+        // What rounding left of the mean.
+        let mut rest = vec![0.0; d];
         for row in x.rows() {
             for j in 0..d {
-                let about = row[j].to_f64() - mean[j];
-                left[j] += about / n;
-                let used = if spec.center { about } else { row[j].to_f64() };
-                largest = largest.max(used.abs());
-                squares[j] += used * used;
+                rest[j] += (row[j].to_f64() - mean[j]) / n;
             }
         }
+        for j in 0..d {
+            (mean[j], rest[j]) = match (spec.center, constant[j]) {
+                (false, _) => (0.0, 0.0),
+                (true, true) => (mean[j], 0.0),
+                (true, false) => two_sum(mean[j], rest[j]),
+            };
+        }
+        // The spread about it, of each column relative to its largest magnitude, so that no square leaves the range.
+        let used = |row: &[T], j: usize| row[j].to_f64() - mean[j] - rest[j];
+        let mut columns = vec![0.0f64; d];
+        for row in x.rows() {
+            for j in 0..d {
+                columns[j] = columns[j].max(used(row, j).abs());
+            }
+        }
+        let largest = columns.iter().fold(0.0f64, |m, v| m.max(*v));
         if largest > 0.0 && !RANGE.contains(&largest) {
             return Err(ErrorKind::Range { what: "points", magnitude: largest }.into());
         }
-        for j in 0..d {
-            mean[j] = if spec.center { mean[j] + if constant[j] { 0.0 } else { left[j] } } else { 0.0 };
+        if spec.standardise {
+            if let Some(tiny) = columns.iter().find(|v| **v > 0.0 && **v < RANGE.start) {
+                return Err(ErrorKind::Range { what: "points", magnitude: *tiny }.into());
+            }
+        }
+        let mut squares = vec![0.0; d];
+        for row in x.rows() {
+            for j in 0..d {
+                squares[j] += used(row, j) * used(row, j);
+            }
         }
         let divisor = if spec.center { (n - 1.0).max(1.0) } else { n };
         let scale =
@@ -344,7 +367,7 @@ impl Location {
         if !spec.center {
             constant = squares.iter().map(|s| *s == 0.0).collect();
         }
-        Ok(Location { mean, scale, constant, center: spec.center })
+        Ok(Location { mean, rest, scale, constant, center: spec.center })
     }
 
     fn decompose<T: Real>(&self, x: PointsRef<'_, T>, route: Route, exec: &Exec) -> Result<Decomposed> {
@@ -362,7 +385,7 @@ impl Location {
                 Ok(Decomposed::new(eigen.values[..most].to_vec(), eigen.vectors, eigen.residuals))
             }
             Route::Gram => {
-                let x = standardised(x, &self.mean, &self.scale);
+                let x = standardised(x, &self.mean, &self.rest, &self.scale);
                 let gram = linalg::outer_gram(&x);
                 let eigen = Eigen::of(&gram)?.keep(most, &gram);
                 // F = X'U / s; axes without variance are completed to an orthonormal basis.
@@ -377,7 +400,7 @@ impl Location {
                 Ok(Decomposed::new(eigen.values[..most].to_vec(), axes, eigen.residuals))
             }
             Route::Svd => {
-                let x = standardised(x, &self.mean, &self.scale);
+                let x = standardised(x, &self.mean, &self.rest, &self.scale);
                 let (s, axes) = linalg::svd_right(&x)?;
                 // |X'(X f) - s^2 f|
                 let image = linalg::transposed_product(&x, &times(&x, &axes));
@@ -654,7 +677,8 @@ impl PcaModel {
         let scores = self.transform(x)?;
         let (embedding, _, mean, scale) = self.explicit();
         let sd = self.whitening();
-        x.to_f64()
+        let errors: Result<Vec<f64>> = x
+            .to_f64()
             .rows()
             .enumerate()
             .map(|(i, point)| {
@@ -662,6 +686,7 @@ impl PcaModel {
                 let back = self.expand(scores.row(i), &sd);
                 Ok((0..mean.len()).map(|j| ((phi[j] - mean[j]) / scale[j] - back[j]).powi(2)).sum())
             })
-            .collect()
+            .collect();
+        crate::projection::finite("squared errors", &errors?, 1)
     }
 }

@@ -51,7 +51,7 @@ impl Plan {
                 nf * nf * df + EIGEN_FLOPS * nf.powi(3),
             ),
             Route::Svd => (
-                table.saturating_mul(3).saturating_add(square(small) * EIGEN_COPIES),
+                table.saturating_mul(3).saturating_add(square(small).saturating_mul(EIGEN_COPIES)),
                 4.0 * nf * df * sf + EIGEN_FLOPS * sf.powi(3),
             ),
         };

@@ -23,6 +23,40 @@ impl Eigen {
         Ok(Eigen { values, vectors, residuals: Vec::new() })
     }
 
+    /// All pairs of a symmetric matrix that maps 1 to 0, as centring makes it, on the space orthogonal to 1. A solver
+    /// that did not know of it would let a share eps |A| / lambda of 1 into the vector of a small eigenvalue lambda,
+    /// and there it would meet the mean of a whole row of kernel values.
+    ///
+    /// The reflection P = I - beta w w', w = 1/sqrt(n) + e_1, takes 1 to a multiple of e_1: the first row and column of
+    /// P A P are 0, and the rest has the other eigenvalues. The pair (0, 1/sqrt(n)) takes its place in `values`, but
+    /// its vector does not stand among `vectors`: k of [`Eigen::keep`] must not reach beyond the positive ones.
+    pub(crate) fn of_centred(matrix: &Block) -> Result<Self> {
+        let n = matrix.n();
+        let mut w = vec![1.0 / (n as f64).sqrt(); n];
+        w[0] += 1.0;
+        let beta = 1.0 / w[0]; // 2 / w'w, for w'w = 2 + 2/sqrt(n)
+        // P A P = A - w q' - q w', q = p - (beta / 2) (p'w) w, p = beta A w
+        let mut q: Vec<f64> =
+            (0..n).map(|i| beta * matrix.col(i).iter().zip(&w).map(|(a, w)| a * w).sum::<f64>()).collect();
+        let along = beta / 2.0 * q.iter().zip(&w).map(|(p, w)| p * w).sum::<f64>();
+        q.iter_mut().zip(&w).for_each(|(q, w)| *q -= along * w);
+        let rest =
+            Block::from_fn(n - 1, n - 1, |i, j| matrix.at(i + 1, j + 1) - (w[i + 1] * q[j + 1] + q[i + 1] * w[j + 1]));
+        let (mut values, inner) = linalg::eigh(rest)?;
+        let mut vectors = Block::zeros(n, n - 1);
+        for j in 0..n - 1 {
+            let v = inner.col(j);
+            let along = beta * v.iter().zip(&w[1..]).map(|(v, w)| v * w).sum::<f64>();
+            let u = vectors.col_mut(j);
+            u[0] = -along * w[0];
+            for i in 1..n {
+                u[i] = v[i - 1] - along * w[i];
+            }
+        }
+        values.insert(values.partition_point(|v| *v > 0.0), 0.0);
+        Ok(Eigen { values, vectors, residuals: Vec::new() })
+    }
+
     /// Keeps the first k vectors, with the sign rule and their residuals, measured on `matrix` itself.
     pub(crate) fn keep(mut self, k: usize, matrix: &Block) -> Self {
         self.vectors = self.vectors.first(k);

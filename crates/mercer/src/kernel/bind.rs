@@ -2,7 +2,7 @@
 
 use super::statistic::Statistic;
 use super::{Gamma, Kernel, Length};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::rng::Rng;
@@ -12,6 +12,8 @@ const EXACT_MEDIAN_POINTS: usize = 2000;
 const SAMPLED_PAIRS: usize = 1_000_000;
 /// Pairs that decide which form of the kernel has the smaller entries.
 const FORM_PAIRS: usize = 1000;
+/// Magnitudes whose squares have all their digits are above this.
+const SMALLEST: f64 = 1e-140;
 /// One fixed seed, so that every front finds the same automatic parameters.
 const SEED: u64 = 0x6d65_7263_6572;
 
@@ -67,6 +69,10 @@ impl Bound {
         points.check(1)?;
         let x = points.to_f64();
         kernel.validate()?;
+        let largest = x.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        if largest > 0.0 && largest < SMALLEST && takes_squares(kernel) {
+            return Err(ErrorKind::Range { what: "points", magnitude: largest }.into());
+        }
         let mut choices = Vec::new();
         let kernel = resolve(kernel, &x, &mut choices)?;
         kernel.validate()?;
@@ -138,6 +144,16 @@ impl Bound {
     }
 }
 
+/// Whether coordinates are multiplied anywhere: all kernels but the Laplacian do.
+fn takes_squares(kernel: &Kernel) -> bool {
+    match kernel {
+        Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().any(takes_squares),
+        Kernel::Scaled(_, k) | Kernel::Normalised(k) => takes_squares(k),
+        Kernel::Laplacian { .. } => false,
+        _ => true,
+    }
+}
+
 /// Two different indices below n.
 fn pair(rng: &mut Rng, n: usize) -> (usize, usize) {
     let i = rng.below(n);
@@ -206,10 +222,12 @@ fn find_gamma(
         Gamma::Value(_) | Gamma::OverSigma2(_) | Gamma::Over2Sigma2(_) => return Ok(gamma),
         Gamma::PerDimension => (1.0 / x.d() as f64, "1/d"),
         Gamma::Scale => match variance_of_all(x) {
+            v if !v.is_finite() => return Err(out_of_range(x)),
             0.0 => (1.0, "scale; all values are equal, any gamma gives the same"),
             v => (1.0 / (x.d() as f64 * v), "scale"),
         },
         Gamma::Median => match median(statistic, x) {
+            (m, _) if !m.is_finite() => return Err(out_of_range(x)),
             (0.0, _) => (1.0, "median; all points are equal, any gamma gives the same"),
             (m, rule) => (1.0 / m, rule),
         },
@@ -226,11 +244,17 @@ fn find_gamma(
     ))
 }
 
+fn out_of_range(x: &Points<f64>) -> Error {
+    let magnitude = x.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    ErrorKind::Range { what: "points", magnitude }.into()
+}
+
 fn find_length(kernel: &'static str, length: Length, x: &Points<f64>, choices: &mut Vec<Choice>) -> Result<Length> {
     if length.number().is_some() {
         return Ok(length);
     }
     let (value, rule) = match median(Statistic::SquaredDistance, x) {
+        (m, _) if !m.is_finite() => return Err(out_of_range(x)),
         (0.0, _) => (1.0, "median; all points are equal, any length gives the same"),
         (m, rule) => (m.sqrt(), rule),
     };

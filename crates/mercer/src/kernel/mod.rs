@@ -223,6 +223,35 @@ impl Kernel {
         })
     }
 
+    /// How large an entry and its error can be on points with |x|^2 <= `square`, the error in units of the rounding of a
+    /// sum over dimensions, and beyond what the largest entry itself explains: powers multiply the relative error of
+    /// their base, and a constant may cancel the dot product that it is added to.
+    pub(crate) fn error_scale(&self, square: f64) -> (f64, f64) {
+        match self {
+            Kernel::Linear => (square, 0.0),
+            Kernel::Polynomial { gamma, coef0, degree } => {
+                let base = gamma.number().unwrap_or(1.0) * square + coef0.abs();
+                let most = base.powf(f64::from(*degree));
+                (most, f64::from(*degree) * most)
+            }
+            Kernel::Sigmoid { gamma, coef0 } => (1.0, gamma.number().unwrap_or(1.0) * square + coef0.abs()),
+            Kernel::Sum(ks) => ks.iter().map(|k| k.error_scale(square)).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1)),
+            Kernel::Product(ks) => ks
+                .iter()
+                .map(|k| k.error_scale(square))
+                .fold((1.0, 0.0), |(most, error), (m, e)| (most * m, error * m + e * most)),
+            Kernel::Scaled(w, k) => {
+                let (most, error) = k.error_scale(square);
+                (w * most, w * error)
+            }
+            Kernel::Normalised(k) => {
+                let (most, error) = k.error_scale(square);
+                (1.0, if most > 0.0 && most.is_finite() { error / most } else { 0.0 })
+            }
+            _ => (1.0, 0.0),
+        }
+    }
+
     /// Refuses numbers outside the domains that the registry states.
     ///
     /// # Errors

@@ -413,6 +413,12 @@ pub(crate) fn validate(leaf: &Kernel) -> Result<()> {
     };
     let gamma = |g: Gamma| match g {
         Gamma::Value(v) => check("gamma", v, v > 0.0),
+        Gamma::OverSigma2(v) | Gamma::Over2Sigma2(v) if name != "gaussian" => Err(Error::parameter(
+            name,
+            "gamma",
+            format!("1 over a sigma2 of {}", number(v)),
+            "a number or a rule; sigma2 is the gaussian's",
+        )),
         Gamma::OverSigma2(v) => check(OVER_SIGMA2, v, v > 0.0 && (1.0 / v).is_finite()),
         Gamma::Over2Sigma2(v) => check(OVER_2SIGMA2, v, v > 0.0 && (1.0 / v).is_finite()),
         Gamma::Median | Gamma::Scale | Gamma::PerDimension => Ok(()),

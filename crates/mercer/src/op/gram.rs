@@ -51,6 +51,9 @@ impl SymOp for Gram {
     /// Each row of Y is summed by one thread over columns in order.
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()> {
         let (n, b) = (self.n(), x.b());
+        if b == 0 {
+            return Ok(());
+        }
         let parts: Vec<Vec<f64>> = (0..n.div_ceil(TILE))
             .into_par_iter()
             .map(|t| {

@@ -13,7 +13,7 @@ pub fn eigen(matrix: &Points<f64>) -> (Vec<f64>, Points<f64>) {
         let mut rotated = false;
         for p in 0..n {
             for q in p + 1..n {
-                if a[p][q].abs() <= 1e-17 * (a[p][p].abs() * a[q][q].abs()).sqrt() || a[p][q] == 0.0 {
+                if a[p][q].abs() <= 1e-17 * (a[p][p].abs().sqrt() * a[q][q].abs().sqrt()) || a[p][q] == 0.0 {
                     continue;
                 }
                 rotated = true;
