@@ -34,7 +34,7 @@ pub(crate) fn run(args: &CheckArgs, run: &RunArgs, terminal: &mut Terminal) -> R
             "n": report.n,
             "kernel": report.kernel.as_ref().map(ToString::to_string),
             "holds": report.holds(),
-            "symmetric": report.is_symmetric(), "asymmetry": report.asymmetry,
+            "symmetric": report.is_symmetric, "asymmetry": report.asymmetry,
             "gram": of(&report.gram), "centred": of(&report.centred),
         });
         json(out, &value)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CheckArgs, run: &RunArgs, terminal: &mut Terminal) -> R
         Some(kernel) => line(out, "kernel", kernel)?,
         None => line(out, "kernel", "a given Gram matrix")?,
     }
-    let symmetric = if report.is_symmetric() { "yes" } else { "no" };
+    let symmetric = if report.is_symmetric { "yes" } else { "no" };
     line(out, "symmetric", format!("{symmetric} (largest difference {:.1e} of the largest entry)", report.asymmetry))?;
     line(out, "K", report.gram)?;
     line(out, "HKH", report.centred)?;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &CheckArgs, run: &RunArgs, terminal: &mut Terminal) -> R
         "verdict",
         match (report.holds(), report.centred.is_indefinite()) {
             (true, _) => "Mercer's conditions hold on this data",
-            (false, false) if report.is_symmetric() => {
+            (false, false) if report.is_symmetric => {
                 "Mercer's conditions do not hold, but the centred matrix is positive semi-definite: kernel PCA is sound"
             }
             _ => "Mercer's conditions do not hold: scores are not those of any feature map",

@@ -1,5 +1,6 @@
 //! Block: the matrices inside. Columns are vectors, stored one after the other.
 
+use crate::error::{ErrorKind, Result};
 use crate::points::Points;
 
 /// An n-by-b matrix of f64 stored column by column.
@@ -70,6 +71,18 @@ impl Block {
     /// The values column by column, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         &mut self.data
+    }
+
+    /// Refuses values that are not finite, naming the first in the order of rows; `what` stands for the matrix.
+    pub(crate) fn check_finite(&self, what: &'static str) -> Result<()> {
+        if self.data.iter().all(|v| v.is_finite()) {
+            return Ok(());
+        }
+        let places = (0..self.n).flat_map(|i| (0..self.b).map(move |j| (i, j)));
+        match places.map(|(i, j)| (i, j, self.at(i, j))).find(|(_, _, v)| !v.is_finite()) {
+            Some((row, column, value)) => Err(ErrorKind::NotFinite { what, row, column, value }.into()),
+            None => Ok(()),
+        }
     }
 
     /// The first `b` columns.

@@ -1,6 +1,6 @@
 //! k-means, and how well clusters agree with labels (MATHS.md, M15).
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::kernel::statistic::squared_distance;
 use crate::points::{Points, PointsRef};
@@ -70,11 +70,8 @@ impl KMeans {
             let constraint = format!("1 <= clusters <= {} points", x.n());
             return Err(Error::parameter("k-means", "clusters", self.clusters, constraint));
         }
+        x.check_not_huge()?;
         let x = x.to_f64();
-        let largest = x.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        if largest > 1e140 {
-            return Err(ErrorKind::Range { what: "points", magnitude: largest }.into());
-        }
         exec.run(|| {
             let runs: Vec<Clusters> = (0..self.restarts)
                 .into_par_iter()

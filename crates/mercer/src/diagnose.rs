@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use crate::error::{ErrorKind, Result};
+use crate::block::Block;
+use crate::eigen::{check_range, rounding};
+use crate::error::Result;
 use crate::exec::Exec;
 use crate::kernel::{Bound, Kernel};
 use crate::linalg;
 use crate::op::{Dense, Gram, SymOp, centre};
 use crate::points::PointsRef;
-use crate::real::Real;
+use crate::real::{Real, largest};
 
 /// Whether a symmetric matrix is positive semi-definite, and how far it is from that.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,6 +99,8 @@ pub struct MercerReport {
     pub kernel: Option<Kernel>,
     /// The largest |K_ij - K_ji| over the largest |K_ij|.
     pub asymmetry: f64,
+    /// Whether that is rounding.
+    pub is_symmetric: bool,
     /// Of K itself: Mercer's condition.
     pub gram: Definiteness,
     /// Of the centred HKH, which is what kernel PCA uses.
@@ -104,14 +108,9 @@ pub struct MercerReport {
 }
 
 impl MercerReport {
-    /// Whether K is symmetric to 1e-10 of its largest entry.
-    pub fn is_symmetric(&self) -> bool {
-        self.asymmetry <= 1e-10
-    }
-
     /// Whether K satisfies Mercer's conditions: symmetric and positive semi-definite.
     pub fn holds(&self) -> bool {
-        self.is_symmetric() && !self.gram.is_indefinite()
+        self.is_symmetric && !self.gram.is_indefinite()
     }
 }
 
@@ -139,7 +138,8 @@ pub fn check_kernel<'a, T: Real>(
     exec.run(|| {
         let bound = Bound::new(kernel, x)?;
         let matrix = Gram::new(&bound, x)?.to_matrix(exec)?;
-        let mut report = report(matrix, 0.0, x.d())?;
+        let error = bound.entry_error(x, largest(matrix.as_slice()));
+        let mut report = report(matrix, error)?;
         report.kernel = Some(bound.kernel().clone());
         Ok(report)
     })
@@ -155,8 +155,8 @@ pub fn check_gram<'a, T: Real>(gram: impl Into<PointsRef<'a, T>>, exec: &Exec) -
     allow(gram.n(), exec)?;
     exec.run(|| {
         let dense = Dense::measure(gram)?;
-        let asymmetry = dense.asymmetry();
-        report(dense.averaged().to_matrix(exec)?, asymmetry, 1)
+        let (asymmetry, is_symmetric, error) = (dense.asymmetry(), dense.is_symmetric(), dense.entry_error());
+        Ok(MercerReport { asymmetry, is_symmetric, ..report(dense.averaged().into_matrix(), error)? })
     })
 }
 
@@ -165,20 +165,15 @@ fn allow(n: usize, exec: &Exec) -> Result<()> {
     exec.allow(bytes, format!("checking the Gram matrix of {n} points"), "check a sample of the points")
 }
 
-fn report(mut matrix: crate::block::Block, asymmetry: f64, d: usize) -> Result<MercerReport> {
+fn report(mut matrix: Block, entry_error: f64) -> Result<MercerReport> {
     let n = matrix.n();
-    // Of the matrix before it is centred: its rounding is what centring leaves behind.
-    let entry = matrix.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    crate::kernel_pca::range(n, entry)?;
-    let look = |m: &crate::block::Block| -> Result<Definiteness> {
+    check_range(n, largest(matrix.as_slice()))?;
+    let look = |m: &Block| -> Result<Definiteness> {
         let (values, _) = linalg::eigh(m.clone())?;
-        if values.iter().any(|v| !v.is_finite()) {
-            return Err(ErrorKind::Range { what: "Gram matrix", magnitude: entry }.into());
-        }
-        let norm = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        Ok(Definiteness::of(&values, f64::EPSILON * n as f64 * ((8 + d / 8) as f64 * entry + norm)))
+        // The rounding of the matrix itself is what centring leaves behind.
+        Ok(Definiteness::of(&values, rounding(n, entry_error, &values)))
     };
     let gram = look(&matrix)?;
     centre(&mut matrix);
-    Ok(MercerReport { n, kernel: None, asymmetry, gram, centred: look(&matrix)? })
+    Ok(MercerReport { n, kernel: None, asymmetry: 0.0, is_symmetric: true, gram, centred: look(&matrix)? })
 }

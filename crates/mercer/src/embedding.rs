@@ -129,8 +129,13 @@ impl Monomials {
     /// C(M + V - 1, M), V the number of variables.
     fn count(&self, d: usize) -> Option<u128> {
         let (degree, variables) = (u128::from(self.degree), self.variables(d) as u128);
-        // Each partial product is itself a binomial coefficient: the division leaves no rest.
-        (1..=degree).try_fold(1u128, |c, i| Some(c.checked_mul(variables.checked_add(i - 1)?)? / i))
+        if variables == 0 {
+            return Some(0);
+        }
+        // C(a + b, a) with the smaller as a. Each partial product is itself a binomial coefficient: the division leaves
+        // no rest.
+        let (a, b) = (degree.min(variables - 1), degree.max(variables - 1));
+        (1..=a).try_fold(1u128, |c, i| Some(c.checked_mul(b.checked_add(i)?)? / i))
     }
 
     /// Calls `f` with the exponents of each monomial, in the order x1^M, x1^(M-1) x2, ...; the constant comes last.

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::diagnose::Definiteness;
-use crate::eigen::{Certificate, Eigen};
+use crate::eigen::{Certificate, Eigen, check_range, rounding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
-use crate::features::{Features, KernelFn, Standardise};
+use crate::features::{Features, Standardise};
 use crate::kernel::tile::Rows;
 use crate::kernel::{Bound, Choice, Kernel};
 use crate::op::{Dense, Gram, SymOp, centre};
 use crate::pca::Pca;
 use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
-use crate::projection::Projection;
-use crate::real::Real;
+use crate::projection::{Projection, finite};
+use crate::real::{Real, largest};
 use crate::spectrum::{Components, Spectrum};
 
 /// How kernel PCA is to be done.
@@ -141,11 +141,9 @@ impl KernelPca {
             let bound = Bound::new(&self.kernel, &x)?; //            automatic parameters become numbers
             let gram = Gram::new(&bound, &x)?.up_to_centring(); //   M5, M6  K_ij = k(x_i, x_j)
             let matrix = gram.to_matrix(exec)?;
-            let landmarks = gram.into_rows();
-            let d = bound.d();
-            let square = x.rows().map(|p| p.iter().map(|v| v * v).sum::<f64>()).fold(0.0, f64::max);
-            let (_, error) = bound.kernel().error_scale(square);
-            self.finish(Features::Kernel { bound, landmarks, standardise }, matrix, (d, error), exec)
+            let error = bound.entry_error(x.view(), largest(matrix.as_slice()));
+            let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
+            self.finish(features, matrix, error, exec)
         })
     }
 
@@ -158,14 +156,27 @@ impl KernelPca {
         points: impl Into<PointsRef<'a, T>>,
         kernel: impl Fn(&[f64], &[f64]) -> f64 + Send + Sync + 'static,
     ) -> Result<KernelPcaModel> {
-        let (x, exec) = (points.into(), Exec::new());
+        self.fit_fn_with(points, kernel, &Exec::new())
+    }
+
+    /// As [`KernelPca::fit_fn`], with threads, memory and cancellation.
+    ///
+    /// # Errors
+    /// As [`KernelPca::fit_fn`].
+    pub fn fit_fn_with<'a, T: Real>(
+        &self,
+        points: impl Into<PointsRef<'a, T>>,
+        kernel: impl Fn(&[f64], &[f64]) -> f64 + Send + Sync + 'static,
+        exec: &Exec,
+    ) -> Result<KernelPcaModel> {
+        let x = points.into();
         x.check(2)?;
-        self.plan(x.n(), x.d(), &exec)?;
+        self.plan(x.n(), x.d(), exec)?;
         let landmarks = x.to_f64();
-        let gram = Points::from_fn(x.n(), x.n(), |i, j| kernel(landmarks.row(i), landmarks.row(j)));
-        let matrix = Dense::new(&gram)?.to_matrix(&exec)?;
-        let kernel: KernelFn = Arc::new(kernel);
-        self.finish(Features::KernelFn { kernel, landmarks }, matrix, (x.d(), 0.0), &exec)
+        let gram = Block::from_fn(x.n(), x.n(), |i, j| kernel(landmarks.row(i), landmarks.row(j)));
+        let dense = Dense::measure_block(gram, f64::EPSILON)?.symmetric()?;
+        let features = Features::KernelFn { kernel: Arc::new(kernel), landmarks };
+        exec.run(|| self.finish_dense(features, dense, exec))
     }
 
     /// Fits a Gram matrix that you computed. New points are projected by [`KernelPcaModel::transform`] of their
@@ -182,8 +193,12 @@ impl KernelPca {
     /// # Errors
     /// As [`KernelPca::fit_gram`].
     pub fn fit_gram_with<'a, T: Real>(&self, gram: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<KernelPcaModel> {
-        let dense = Dense::new(gram)?;
-        exec.run(|| self.fit_op_with(&dense, exec))
+        let gram = gram.into();
+        self.plan(gram.n(), 1, exec)?;
+        exec.run(|| {
+            let dense = Dense::new(gram)?;
+            self.finish_dense(Features::GramRow { n: gram.n() }, dense, exec)
+        })
     }
 
     /// Fits a symmetric operator of your own: the Gram matrix of anything. The model projects new rows of it as after
@@ -195,33 +210,34 @@ impl KernelPca {
         self.fit_op_with(op, &Exec::new())
     }
 
-    fn fit_op_with(&self, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
-        let n = op.n();
-        if n < 2 {
-            return Err(ErrorKind::TooFew { what: "points", found: n, needed: 2 }.into());
-        }
-        self.plan(n, 1, exec)?;
-        let matrix = op.to_matrix(exec)?;
-        let dense = Dense::new(&matrix.transposed().to_points())?;
-        self.finish(Features::GramRow { n }, dense.to_matrix(exec)?, (1, 0.0), exec)
+    /// As [`KernelPca::fit_op`], with threads, memory and cancellation.
+    ///
+    /// # Errors
+    /// As [`KernelPca::fit_op`].
+    pub fn fit_op_with(&self, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
+        self.plan(op.n(), 1, exec)?;
+        exec.run(|| {
+            let dense = Dense::measure_block(op.to_matrix(exec)?, f64::EPSILON)?.symmetric()?;
+            self.finish_dense(Features::GramRow { n: op.n() }, dense, exec)
+        })
     }
 
-    /// From the Gram matrix on, line by line as in the textbook.
-    /// `(d, error)`: the dimensions that an entry sums over, and how large its error can be beyond its own size.
-    fn finish(
-        &self,
-        features: Features,
-        mut gram: Block,
-        (d, error): (usize, f64),
-        exec: &Exec,
-    ) -> Result<KernelPcaModel> {
+    fn finish_dense(&self, features: Features, dense: Dense, exec: &Exec) -> Result<KernelPcaModel> {
+        if dense.n() < 2 {
+            return Err(ErrorKind::TooFew { what: "points", found: dense.n(), needed: 2 }.into());
+        }
+        let error = dense.entry_error();
+        self.finish(features, dense.into_matrix(), error, exec)
+    }
+
+    /// From the Gram matrix on, line by line as in the textbook. Entries are good to `entry_error`.
+    fn finish(&self, features: Features, mut gram: Block, entry_error: f64, exec: &Exec) -> Result<KernelPcaModel> {
         let n = gram.n();
-        let largest_entry = gram.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        range(n, largest_entry)?;
+        check_range(n, largest(gram.as_slice()))?;
         let (means, grand_mean) = centre(&mut gram); //                     M7  K~ = HKH
         exec.go_on()?;
         let eigen = Eigen::of_centred(&gram)?; //                           M8  K~ = U L U'
-        let rounding = rounding(n, d, largest_entry.max(error.min(f64::MAX / 1e6)), &eigen.values);
+        let rounding = rounding(n, entry_error, &eigen.values);
         let definiteness = Definiteness::of(&eigen.values, rounding);
         let total = definiteness.total(&eigen.values); //                   M9  tr K~, or sum |lambda| when indefinite
         let rank = eigen.values.iter().take_while(|v| **v > rounding).count();
@@ -260,22 +276,6 @@ impl KernelPca {
             notes,
         })
     }
-}
-
-/// What rounding can have done to an eigenvalue: entries are good to a few eps and a share of the dimensions that are
-/// summed, |E|_2 <= n max|E_ij|; the dense solver adds a small multiple of n eps |K~|.
-fn rounding(n: usize, d: usize, largest_entry: f64, values: &[f64]) -> f64 {
-    let norm = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    f64::EPSILON * n as f64 * ((8 + d / 8) as f64 * largest_entry + norm)
-}
-
-/// Refuses a Gram matrix whose eigenvalues, or whose rounding, leave the range of f64.
-pub(crate) fn range(n: usize, largest_entry: f64) -> Result<()> {
-    let fits = (64.0 * n as f64 * largest_entry).is_finite() && largest_entry > 1e4 * f64::MIN_POSITIVE;
-    if largest_entry == 0.0 || fits {
-        return Ok(());
-    }
-    Err(ErrorKind::Range { what: "Gram matrix", magnitude: largest_entry }.into())
 }
 
 impl KernelPcaModel {
@@ -463,7 +463,8 @@ impl KernelPcaModel {
     }
 
     /// The squared distance of each point to its projection on the components, in the space behind the kernel
-    /// (MATHS.md, M12): k~(x,x) less the squared scores. Over the fitted points these sum to [`Spectrum::discarded`].
+    /// (MATHS.md, M12): k~(x,x) less the squared scores, within rounding of 0 where nothing is left. Over the fitted points
+    /// these sum to [`Spectrum::discarded`].
     ///
     /// # Errors
     /// As [`KernelPcaModel::transform`], and for a model of a Gram matrix, which does not know k(x,x).
@@ -472,7 +473,8 @@ impl KernelPcaModel {
         let (scores, norms) = self.scores_and_norms(x)?;
         let errors: Vec<f64> =
             norms.iter().zip(scores.rows()).map(|(norm, z)| norm - z.iter().map(|z| z * z).sum::<f64>()).collect();
-        crate::projection::finite("squared errors", &errors, 1)
+        finite("squared errors", &errors, 1)?;
+        Ok(errors)
     }
 
     /// k~(x, x), the squared distance of each point from the mean in the space behind the kernel (MATHS.md, M12).
@@ -493,6 +495,7 @@ impl KernelPcaModel {
             .into());
         };
         let norms: Vec<f64> = own.iter().zip(means).map(|(k, mean)| k - 2.0 * mean + self.grand_mean).collect();
-        Ok((scores, crate::projection::finite("kernel of the new points with themselves", &norms, 1)?))
+        finite("kernel of the new points with themselves", &norms, 1)?;
+        Ok((scores, norms))
     }
 }

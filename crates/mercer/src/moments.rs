@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::block::Block;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::linalg;
 use crate::points::{Points, PointsRef};
@@ -52,7 +52,7 @@ impl Moments {
     /// The moments of points.
     ///
     /// # Errors
-    /// When there are no dimensions or a value is not finite.
+    /// When there are no dimensions, or a value is not finite or too large to be squared.
     pub fn of<'a, T: Real>(points: impl Into<PointsRef<'a, T>>) -> Result<Self> {
         Moments::of_with(points, &Exec::new())
     }
@@ -64,10 +64,7 @@ impl Moments {
     pub fn of_with<'a, T: Real>(points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Self> {
         let x = points.into();
         x.check(0)?;
-        let largest = x.rows().flatten().fold(0.0f64, |m, v| m.max(v.to_f64().abs()));
-        if largest > 1e140 {
-            return Err(ErrorKind::Range { what: "points", magnitude: largest }.into());
-        }
+        x.check_not_huge()?;
         exec.run(|| {
             let chunks = x.n().div_ceil(CHUNK);
             let per_part = chunks.div_ceil(PARTS).max(1) * CHUNK;

@@ -3,22 +3,20 @@
 use crate::block::Block;
 use crate::eigen::{Certificate, Eigen, sign};
 use crate::embedding::Embedding;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Bytes, Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::linalg;
 use crate::moments::{Moments, standardised, two_sum};
 use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
-use crate::projection::Projection;
-use crate::real::Real;
+use crate::projection::{Projection, finite};
+use crate::real::{Real, SQUARABLE, largest};
 use crate::spectrum::{Components, Spectrum};
 
 /// Eigenvalues of a product matrix lose digits as (largest / smallest): below this ratio the singular value
 /// decomposition, which loses only its root, takes over.
 const RETREAT: f64 = 2e-6;
-/// Magnitudes whose squares stay well inside the range of f64.
-const RANGE: std::ops::Range<f64> = 1e-140..1e140;
 
 /// How PCA is to be done.
 ///
@@ -258,6 +256,13 @@ impl Pca {
                 route = Route::Svd;
                 found = location.decompose(phi, route, exec)?;
                 k = self.components.count(&found.eigenvalues, found.total(), most);
+            } else {
+                notes.push(format!(
+                    "component {k} has {:.0e} of the largest variance, where the {} route loses digits; svd needs {}",
+                    smallest / largest,
+                    route.name(),
+                    Bytes(plan.bytes)
+                ));
             }
         }
         let rank = found.rank(route, n.max(phi.d()));
@@ -346,14 +351,13 @@ impl Location {
                 columns[j] = columns[j].max(used(row, j).abs());
             }
         }
-        let largest = columns.iter().fold(0.0f64, |m, v| m.max(*v));
-        if largest > 0.0 && !RANGE.contains(&largest) {
-            return Err(ErrorKind::Range { what: "points", magnitude: largest }.into());
+        let magnitude = largest(&columns);
+        if magnitude > 0.0 && !SQUARABLE.contains(&magnitude) {
+            return Err(ErrorKind::Range { what: "points", magnitude }.into());
         }
-        if spec.standardise {
-            if let Some(tiny) = columns.iter().find(|v| **v > 0.0 && **v < RANGE.start) {
-                return Err(ErrorKind::Range { what: "points", magnitude: *tiny }.into());
-            }
+        let tiny = columns.iter().find(|v| **v > 0.0 && **v < SQUARABLE.start);
+        if let (true, Some(&magnitude)) = (spec.standardise, tiny) {
+            return Err(ErrorKind::Range { what: "points", magnitude }.into());
         }
         let mut squares = vec![0.0; d];
         for row in x.rows() {
@@ -677,7 +681,7 @@ impl PcaModel {
         let scores = self.transform(x)?;
         let (embedding, _, mean, scale) = self.explicit();
         let sd = self.whitening();
-        let errors: Result<Vec<f64>> = x
+        let errors = x
             .to_f64()
             .rows()
             .enumerate()
@@ -686,7 +690,8 @@ impl PcaModel {
                 let back = self.expand(scores.row(i), &sd);
                 Ok((0..mean.len()).map(|j| ((phi[j] - mean[j]) / scale[j] - back[j]).powi(2)).sum())
             })
-            .collect();
-        crate::projection::finite("squared errors", &errors?, 1)
+            .collect::<Result<Vec<f64>>>()?;
+        finite("squared errors", &errors, 1)?;
+        Ok(errors)
     }
 }

@@ -1,7 +1,7 @@
 //! Points: the data at the doors of the library. Rows are points, columns are dimensions.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::real::Real;
+use crate::real::{Real, SQUARABLE};
 
 /// n points of d dimensions, stored row by row.
 ///
@@ -163,6 +163,15 @@ impl<'a, T: Real> PointsRef<'a, T> {
             }
             .into()),
         }
+    }
+
+    /// Refuses magnitudes whose squares are too large for sums of them.
+    pub(crate) fn check_not_huge(&self) -> Result<()> {
+        let magnitude = self.data.iter().fold(0.0f64, |m, v| m.max(v.to_f64().abs()));
+        if magnitude < SQUARABLE.end {
+            return Ok(());
+        }
+        Err(ErrorKind::Range { what: "points", magnitude }.into())
     }
 
     /// Refuses another number of dimensions than `d`.

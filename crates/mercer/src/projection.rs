@@ -98,15 +98,15 @@ impl Projection {
                 Ok(())
             })
         })?;
-        let scores = finite("scores", &scores, k.max(1))?;
+        finite("scores", &scores, k.max(1))?;
         Ok((Points::new(scores, n, k)?, means))
     }
 }
 
 /// Refuses results that left the range of f64, though what they are made from was finite.
-pub(crate) fn finite(what: &'static str, values: &[f64], columns: usize) -> Result<Vec<f64>> {
+pub(crate) fn finite(what: &'static str, values: &[f64], columns: usize) -> Result<()> {
     match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(values.to_vec()),
+        None => Ok(()),
         Some(at) => {
             let (row, column, value) = (at / columns, at % columns, values[at]);
             Err(ErrorKind::NotFinite { what, row, column, value }.into())

@@ -9,17 +9,32 @@ mod sealed {
 /// f32 or f64. Data may be either; sums, means, norms and eigenproblems are f64 whatever the data is,
 /// since every f32 is exactly an f64.
 pub trait Real: sealed::Sealed + Copy + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
+    /// The spacing of numbers near 1.
+    const EPSILON: f64;
+
     /// The same number as f64.
     fn to_f64(self) -> f64;
 }
 
+/// Magnitudes whose squares keep all their digits, with room for sums of many.
+pub(crate) const SQUARABLE: std::ops::Range<f64> = 1e-140..1e140;
+
+/// The largest magnitude, 0 of nothing.
+pub(crate) fn largest<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
+    values.into_iter().fold(0.0, |m, v| m.max(v.abs()))
+}
+
 impl Real for f32 {
+    const EPSILON: f64 = f32::EPSILON as f64;
+
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
 }
 
 impl Real for f64 {
+    const EPSILON: f64 = f64::EPSILON;
+
     fn to_f64(self) -> f64 {
         self
     }

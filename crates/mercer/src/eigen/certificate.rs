@@ -2,6 +2,25 @@
 
 use std::fmt;
 
+use crate::error::{ErrorKind, Result};
+
+/// What rounding can have done to an eigenvalue of the centred Gram matrix of n points, whose entries are good to
+/// `entry_error` (Weyl: |E|_2 <= n max|E_ij|); centring and the dense solver add a small multiple of n eps times the
+/// largest eigenvalue.
+pub(crate) fn rounding(n: usize, entry_error: f64, eigenvalues: &[f64]) -> f64 {
+    let norm = eigenvalues.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    n as f64 * (entry_error + f64::EPSILON * norm)
+}
+
+/// Refuses a Gram matrix whose eigenvalues, or whose rounding, leave the range of f64.
+pub(crate) fn check_range(n: usize, largest_entry: f64) -> Result<()> {
+    let fits = (64.0 * n as f64 * largest_entry).is_finite() && largest_entry > 1e4 * f64::MIN_POSITIVE;
+    if largest_entry == 0.0 || fits {
+        return Ok(());
+    }
+    Err(ErrorKind::Range { what: "Gram matrix", magnitude: largest_entry }.into())
+}
+
 /// What is known about the error of computed eigenvalues.
 ///
 /// Every eigenvalue of the exact matrix lies within `radius` of the computed one of the same rank (Weyl): the radius

@@ -5,4 +5,5 @@ mod dense;
 pub(crate) mod sign;
 
 pub use certificate::Certificate;
+pub(crate) use certificate::{check_range, rounding};
 pub(crate) use dense::Eigen;

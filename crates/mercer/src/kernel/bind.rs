@@ -1,10 +1,11 @@
 //! Binding: a kernel and points become a kernel of numbers.
 
+use super::rounding::entry_error;
 use super::statistic::Statistic;
 use super::{Gamma, Kernel, Length};
 use crate::error::{Error, ErrorKind, Result};
 use crate::points::{Points, PointsRef};
-use crate::real::Real;
+use crate::real::{Real, SQUARABLE, largest};
 use crate::rng::Rng;
 
 /// Up to this many points the median is over all pairs; beyond, over [`SAMPLED_PAIRS`] random ones.
@@ -12,8 +13,6 @@ const EXACT_MEDIAN_POINTS: usize = 2000;
 const SAMPLED_PAIRS: usize = 1_000_000;
 /// Pairs that decide which form of the kernel has the smaller entries.
 const FORM_PAIRS: usize = 1000;
-/// Magnitudes whose squares have all their digits are above this.
-const SMALLEST: f64 = 1e-140;
 /// One fixed seed, so that every front finds the same automatic parameters.
 const SEED: u64 = 0x6d65_7263_6572;
 
@@ -69,9 +68,10 @@ impl Bound {
         points.check(1)?;
         let x = points.to_f64();
         kernel.validate()?;
-        let largest = x.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        if largest > 0.0 && largest < SMALLEST && takes_squares(kernel) {
-            return Err(ErrorKind::Range { what: "points", magnitude: largest }.into());
+        let magnitude = largest(x.as_slice());
+        let too_small = magnitude > 0.0 && magnitude < SQUARABLE.start && takes_squares(kernel);
+        if too_small || magnitude >= SQUARABLE.end {
+            return Err(ErrorKind::Range { what: "points", magnitude }.into());
         }
         let mut choices = Vec::new();
         let kernel = resolve(kernel, &x, &mut choices)?;
@@ -116,6 +116,12 @@ impl Bound {
         self.kernel.eval(x, y)
     }
 
+    /// How far a computed entry of the Gram matrix of these points can be from k(x, y), the largest being `largest`.
+    pub(crate) fn entry_error<T: Real>(&self, points: PointsRef<'_, T>, largest: f64) -> f64 {
+        let norm = |row: &[T]| row.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>();
+        entry_error(&self.kernel, self.d, points.rows().map(norm).fold(0.0, f64::max), largest)
+    }
+
     /// Whether models that centre evaluate k - k(x,x) in place of k (MATHS.md, M6).
     pub fn uses_deviations(&self) -> bool {
         self.deviation
@@ -128,7 +134,8 @@ impl Bound {
 
     /// Wide kernels are 1 plus a small number: the small number alone has the digits that survive centring.
     fn deviations_are_smaller(&self, x: &Points<f64>) -> bool {
-        let origin = super::tile::origin(&self.kernel);
+        let Some(kernel) = without_linear_terms(&self.kernel) else { return false };
+        let origin = super::tile::origin(&kernel);
         if origin == 0.0 || x.n() < 2 {
             return false;
         }
@@ -136,7 +143,7 @@ impl Bound {
         let (mut values, mut deviations) = (0.0, 0.0);
         for _ in 0..FORM_PAIRS {
             let (i, j) = pair(&mut rng, x.n());
-            let k = self.eval(x.row(i), x.row(j));
+            let k = kernel.eval(x.row(i), x.row(j));
             values += k.abs();
             deviations += (k - origin).abs();
         }
@@ -167,6 +174,16 @@ fn has_linear_term(kernel: &Kernel) -> bool {
         Kernel::Sum(terms) => terms.iter().any(has_linear_term),
         Kernel::Scaled(_, k) => has_linear_term(k),
         _ => false,
+    }
+}
+
+/// What is left of a sum when its linear terms, which are measured from the mean anyway, are taken out.
+fn without_linear_terms(kernel: &Kernel) -> Option<Kernel> {
+    match kernel {
+        Kernel::Linear => None,
+        Kernel::Sum(terms) => terms.iter().filter_map(without_linear_terms).reduce(|a, b| a + b),
+        Kernel::Scaled(w, k) => without_linear_terms(k).map(|k| *w * k),
+        k => Some(k.clone()),
     }
 }
 
@@ -222,12 +239,10 @@ fn find_gamma(
         Gamma::Value(_) | Gamma::OverSigma2(_) | Gamma::Over2Sigma2(_) => return Ok(gamma),
         Gamma::PerDimension => (1.0 / x.d() as f64, "1/d"),
         Gamma::Scale => match variance_of_all(x) {
-            v if !v.is_finite() => return Err(out_of_range(x)),
             0.0 => (1.0, "scale; all values are equal, any gamma gives the same"),
             v => (1.0 / (x.d() as f64 * v), "scale"),
         },
         Gamma::Median => match median(statistic, x) {
-            (m, _) if !m.is_finite() => return Err(out_of_range(x)),
             (0.0, _) => (1.0, "median; all points are equal, any gamma gives the same"),
             (m, rule) => (1.0 / m, rule),
         },
@@ -244,17 +259,11 @@ fn find_gamma(
     ))
 }
 
-fn out_of_range(x: &Points<f64>) -> Error {
-    let magnitude = x.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    ErrorKind::Range { what: "points", magnitude }.into()
-}
-
 fn find_length(kernel: &'static str, length: Length, x: &Points<f64>, choices: &mut Vec<Choice>) -> Result<Length> {
     if length.number().is_some() {
         return Ok(length);
     }
     let (value, rule) = match median(Statistic::SquaredDistance, x) {
-        (m, _) if !m.is_finite() => return Err(out_of_range(x)),
         (0.0, _) => (1.0, "median; all points are equal, any length gives the same"),
         (m, rule) => (m.sqrt(), rule),
     };

@@ -14,7 +14,7 @@ use super::registry::{self, number};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Deeper nesting than anyone writes; keeps the recursion of reader and printer bounded.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

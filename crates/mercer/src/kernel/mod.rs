@@ -7,6 +7,7 @@ mod bind;
 mod expr;
 pub(crate) mod profile;
 pub mod registry;
+pub(crate) mod rounding;
 pub(crate) mod statistic;
 pub(crate) mod tile;
 
@@ -135,7 +136,7 @@ impl Gamma {
         match self {
             Gamma::Value(g) => Some(g),
             Gamma::OverSigma2(s) => Some(1.0 / s),
-            Gamma::Over2Sigma2(s) => Some(1.0 / (2.0 * s)),
+            Gamma::Over2Sigma2(s) => Some(0.5 / s),
             Gamma::Median | Gamma::Scale | Gamma::PerDimension => None,
         }
     }
@@ -174,7 +175,8 @@ impl Kernel {
 
     /// k(x, y): the definition, in plain loops.
     ///
-    /// Automatic parameters have no number until the kernel is bound to points: the result is NaN then.
+    /// The points must have the same number of dimensions. Automatic parameters have no number until the kernel is bound
+    /// to points: the result is NaN then.
     pub fn eval(&self, x: &[f64], y: &[f64]) -> f64 {
         match self {
             Kernel::Sum(terms) => terms.iter().map(|k| k.eval(x, y)).sum(),
@@ -223,55 +225,43 @@ impl Kernel {
         })
     }
 
-    /// How large an entry and its error can be on points with |x|^2 <= `square`, the error in units of the rounding of a
-    /// sum over dimensions, and beyond what the largest entry itself explains: powers multiply the relative error of
-    /// their base, and a constant may cancel the dot product that it is added to.
-    pub(crate) fn error_scale(&self, square: f64) -> (f64, f64) {
-        match self {
-            Kernel::Linear => (square, 0.0),
-            Kernel::Polynomial { gamma, coef0, degree } => {
-                let base = gamma.number().unwrap_or(1.0) * square + coef0.abs();
-                let most = base.powf(f64::from(*degree));
-                (most, f64::from(*degree) * most)
-            }
-            Kernel::Sigmoid { gamma, coef0 } => (1.0, gamma.number().unwrap_or(1.0) * square + coef0.abs()),
-            Kernel::Sum(ks) => ks.iter().map(|k| k.error_scale(square)).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1)),
-            Kernel::Product(ks) => ks
-                .iter()
-                .map(|k| k.error_scale(square))
-                .fold((1.0, 0.0), |(most, error), (m, e)| (most * m, error * m + e * most)),
-            Kernel::Scaled(w, k) => {
-                let (most, error) = k.error_scale(square);
-                (w * most, w * error)
-            }
-            Kernel::Normalised(k) => {
-                let (most, error) = k.error_scale(square);
-                (1.0, if most > 0.0 && most.is_finite() { error / most } else { 0.0 })
-            }
-            _ => (1.0, 0.0),
-        }
-    }
-
     /// Refuses numbers outside the domains that the registry states.
     ///
     /// # Errors
     /// Names the kernel, the parameter, its value and the constraint.
     pub fn validate(&self) -> Result<()> {
+        if self.depth() > expr::MAX_DEPTH {
+            let constraint = format!("at most {} levels, as many as its text may have", expr::MAX_DEPTH);
+            return Err(Error::parameter("kernel", "depth", self.depth(), constraint));
+        }
+        self.validate_parts()
+    }
+
+    /// How deep sums, products, weights and normalisations are nested.
+    fn depth(&self) -> usize {
+        match self {
+            Kernel::Sum(ks) | Kernel::Product(ks) => 1 + ks.iter().map(Kernel::depth).max().unwrap_or(0),
+            Kernel::Scaled(_, k) | Kernel::Normalised(k) => 1 + k.depth(),
+            _ => 1,
+        }
+    }
+
+    fn validate_parts(&self) -> Result<()> {
         let composite = |owner, ks: &[Kernel]| {
             if ks.is_empty() {
                 return Err(Error::parameter(owner, "terms", 0, "at least one kernel"));
             }
-            ks.iter().try_for_each(Kernel::validate)
+            ks.iter().try_for_each(Kernel::validate_parts)
         };
         match self {
             Kernel::Sum(ks) => composite("sum", ks),
             Kernel::Product(ks) => composite("product", ks),
-            Kernel::Normalised(k) => k.validate(),
+            Kernel::Normalised(k) => k.validate_parts(),
             Kernel::Scaled(w, k) => {
                 if !(w.is_finite() && *w > 0.0) {
                     return Err(Error::parameter("scaled kernel", "weight", w, "weight > 0 and finite"));
                 }
-                k.validate()
+                k.validate_parts()
             }
             leaf => registry::validate(leaf),
         }

@@ -6,31 +6,26 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::linalg;
 use crate::points::PointsRef;
-use crate::real::Real;
-
-/// Asymmetry up to this share of the largest entry is rounding, and is averaged away.
-const SYMMETRY_TOLERANCE: f64 = 1e-10;
+use crate::real::{Real, largest};
 
 /// A symmetric matrix that was given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dense {
     matrix: Block,
+    largest: f64,
     asymmetry: f64,
+    /// The spacing of the numbers it was given in: its entries are good to a few of these.
+    epsilon: f64,
 }
 
 impl Dense {
     /// A Gram matrix K, row i and column i belonging to point i.
     ///
     /// # Errors
-    /// When it is not square, not finite, or not symmetric: entries must mirror each other to 1e-10 of the largest.
+    /// When it is not square, not finite, or not symmetric within rounding: entries must mirror each other to about 1e-10
+    /// of the largest, f32 ones to 3e-6.
     pub fn new<'a, T: Real>(gram: impl Into<PointsRef<'a, T>>) -> Result<Self> {
-        let dense = Dense::measure(gram)?;
-        if dense.asymmetry <= SYMMETRY_TOLERANCE {
-            return Ok(dense.averaged());
-        }
-        let (row, column) = dense.worst();
-        let (value, mirrored) = (dense.matrix.at(row, column), dense.matrix.at(column, row));
-        Err(ErrorKind::NotSymmetric { row, column, value, mirrored }.into())
+        Dense::measure(gram)?.symmetric()
     }
 
     /// As [`Dense::new`] for a matrix that need not be symmetric.
@@ -39,21 +34,47 @@ impl Dense {
         if gram.n() != gram.d() {
             return Err(Error::shape("columns of the Gram matrix, which must be square", gram.d(), gram.n()));
         }
-        gram.check(1).map_err(|e| match *e.kind() {
-            ErrorKind::NotFinite { row, column, value, .. } => {
-                ErrorKind::NotFinite { what: "Gram matrix", row, column, value }.into()
-            }
-            _ => e,
-        })?;
-        let n = gram.n();
-        let matrix = Block::from_fn(n, n, |i, j| gram.row(i)[j].to_f64());
-        let largest = matrix.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        let mut dense = Dense { matrix, asymmetry: 0.0 };
+        let matrix = Block::from_fn(gram.n(), gram.n(), |i, j| gram.row(i)[j].to_f64());
+        Dense::measure_block(matrix, T::EPSILON)
+    }
+
+    /// As [`Dense::measure`] for a square block.
+    pub(crate) fn measure_block(matrix: Block, epsilon: f64) -> Result<Self> {
+        let n = matrix.n();
+        if n == 0 {
+            return Err(ErrorKind::TooFew { what: "points", found: 0, needed: 1 }.into());
+        }
+        matrix.check_finite("Gram matrix")?;
+        let mut dense = Dense { largest: largest(matrix.as_slice()), matrix, asymmetry: 0.0, epsilon };
         let (i, j) = dense.worst();
-        if largest > 0.0 {
-            dense.asymmetry = (dense.matrix.at(i, j) / largest - dense.matrix.at(j, i) / largest).abs();
+        if dense.largest > 0.0 {
+            dense.asymmetry = (dense.matrix.at(i, j) / dense.largest - dense.matrix.at(j, i) / dense.largest).abs();
         }
         Ok(dense)
+    }
+
+    /// Refuses a matrix that is not symmetric within rounding, and averages rounding away.
+    pub(crate) fn symmetric(self) -> Result<Self> {
+        if self.is_symmetric() {
+            return Ok(self.averaged());
+        }
+        let (row, column) = self.worst();
+        let (value, mirrored) = (self.matrix.at(row, column), self.matrix.at(column, row));
+        Err(ErrorKind::NotSymmetric { row, column, value, mirrored }.into())
+    }
+
+    /// Whether entries mirror each other within rounding.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        self.asymmetry <= self.epsilon.sqrt() * 1e-2
+    }
+
+    /// How far entries can be from what they stand for: a few spacings of the numbers they were given in.
+    pub(crate) fn entry_error(&self) -> f64 {
+        8.0 * self.epsilon * self.largest
+    }
+
+    pub(crate) fn into_matrix(self) -> Block {
+        self.matrix
     }
 
     /// The largest |K_ij - K_ji| over the largest |K_ij|.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::SymOp;
 use crate::block::Block;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::exec::Exec;
 use crate::kernel::Bound;
 use crate::kernel::tile::{self, Form, Rows, TILE};
@@ -98,15 +98,12 @@ impl SymOp for Gram {
                 tile::fill(&self.bound, self.form, (&self.rows, cols.clone()), (&self.rows, rows.clone()), values);
                 for (j, line) in values.chunks_exact(rows.len()).enumerate() {
                     out[j * n..][rows.clone()].copy_from_slice(line);
-                    if let Some(bad) = line.iter().position(|v| !v.is_finite()) {
-                        let (row, column, value) = (start + bad, cols.start + j, line[bad]);
-                        return Err(ErrorKind::NotFinite { what: "Gram matrix", row, column, value }.into());
-                    }
                 }
             }
             Ok(())
         })?;
         linalg::mirror_lower(&mut matrix);
+        matrix.check_finite("Gram matrix")?;
         Ok(matrix)
     }
 }

@@ -9,7 +9,7 @@ pub use dense::Dense;
 pub use gram::Gram;
 
 use crate::block::Block;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::Exec;
 
 /// A symmetric n-by-n operator.
@@ -62,6 +62,9 @@ pub trait SymOp: Sync {
             let unit = Block::from_fn(n, b, |i, j| if i == start + j { 1.0 } else { 0.0 });
             let mut y = Block::zeros(n, b);
             self.apply(&unit, &mut y, exec)?;
+            if (y.n(), y.b()) != (n, b) {
+                return Err(Error::shape("values of the operator's result", y.as_slice().len(), n * b));
+            }
             matrix.as_mut_slice()[start * n..(start + b) * n].copy_from_slice(y.as_slice());
         }
         Ok(matrix)
