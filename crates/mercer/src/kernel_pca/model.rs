@@ -1,60 +1,27 @@
-//! Kernel principal component analysis.
+//! A fitted kernel PCA.
 
-use std::sync::Arc;
-
-use crate::block::Block;
 use crate::diagnose::Definiteness;
-use crate::eigen::{Certificate, Eigen, check_range, rounding};
+use crate::eigen::Certificate;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::tile::Rows;
 use crate::kernel::{Bound, Choice, Kernel};
-use crate::op::{Dense, Gram, SymOp, centre};
-use crate::pca::Pca;
-use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
 use crate::projection::{Projection, finite};
-use crate::real::{Real, largest};
-use crate::spectrum::{Components, Spectrum};
-
-/// How kernel PCA is to be done.
-///
-/// # Definition
-/// PCA of phi(x_1), ..., phi(x_n) for the map phi behind the kernel, without phi (MATHS.md, M5-M11): the centred Gram
-/// matrix HKH has eigenpairs (lambda, u); scores of the fitted points are u sqrt(lambda), those of a new point
-/// sum_i alpha_i k~(x, x_i) with alpha = u / sqrt(lambda).
-///
-/// # Example
-/// Two rings, which no straight line parts, are parted by the sign of the first score:
-/// ```
-/// use mercer::{Gamma, Kernel, KernelPca, Points};
-/// let rings = Points::from_fn(400, 2, |i, j| {
-///     let (radius, angle) = (if i < 200 { 1.0 } else { 0.3 }, i as f64 * std::f64::consts::TAU / 200.0);
-///     radius * if j == 0 { angle.cos() } else { angle.sin() }
-/// });
-/// let model = KernelPca::new(Kernel::gaussian(Gamma::Value(3.0))).components(2).fit(&rings)?;
-/// let z = model.transform(&rings)?;
-/// assert!((0..400).all(|i| (z.row(i)[0] > 0.0) == (z.row(0)[0] > 0.0) || i >= 200));
-/// assert!((200..400).all(|i| (z.row(i)[0] > 0.0) != (z.row(0)[0] > 0.0)));
-/// # Ok::<(), mercer::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct KernelPca {
-    kernel: Kernel,
-    components: Components,
-    standardise: bool,
-}
+use crate::real::Real;
+use crate::spectrum::Spectrum;
 
 /// A fitted kernel PCA.
 #[derive(Clone, Debug)]
 pub struct KernelPcaModel {
-    projection: Projection,
-    spectrum: Spectrum,
-    certificate: Certificate,
-    definiteness: Definiteness,
-    grand_mean: f64,
-    notes: Vec<String>,
+    pub(super) projection: Projection,
+    pub(super) spectrum: Spectrum,
+    pub(super) certificate: Certificate,
+    pub(super) definiteness: Definiteness,
+    /// The mean of all entries of the Gram matrix.
+    pub(super) grand_mean: f64,
+    pub(super) notes: Vec<String>,
 }
 
 /// The numbers that a [`KernelPcaModel`] consists of, for files. Models of a function or operator of the user's have
@@ -81,201 +48,6 @@ pub struct KernelPcaParts {
     pub rank: usize,
     pub definiteness: Definiteness,
     pub notes: Vec<String>,
-}
-
-impl KernelPca {
-    /// All components that are not zero, of the Gram matrix of this kernel.
-    pub fn new(kernel: Kernel) -> Self {
-        KernelPca { kernel, components: Components::All, standardise: false }
-    }
-
-    /// How many components to keep: at most a number (`3`), a share of the variance (`0.95`), or [`Components::All`].
-    /// Components whose eigenvalue is zero within rounding do not exist and are not counted.
-    pub fn components(mut self, components: impl Into<Components>) -> Self {
-        self.components = components.into();
-        self
-    }
-
-    /// Whether each dimension is first centred and divided by its standard deviation; one without variance is only
-    /// centred. New points are treated alike. Without effect on a Gram matrix, an operator or a kernel function.
-    pub fn standardise(mut self, standardise: bool) -> Self {
-        self.standardise = standardise;
-        self
-    }
-
-    /// The kernel.
-    pub fn kernel(&self) -> &Kernel {
-        &self.kernel
-    }
-
-    /// What fitting n points of d dimensions will do and need.
-    ///
-    /// # Errors
-    /// When it does not fit the memory budget, or an option is outside its domain.
-    pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
-        self.components.validate("kernel pca")?;
-        self.kernel.validate()?;
-        Plan::kernel_pca(n, d).allow(exec, "fit fewer points, or raise the memory budget (--memory in the command)")
-    }
-
-    /// Fits points.
-    ///
-    /// # Errors
-    /// Fewer than two points, values or kernel values that are not finite, parameters outside their domain, or more
-    /// memory needed than [`Exec::memory`] allows.
-    pub fn fit<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<KernelPcaModel> {
-        self.fit_with(points, &Exec::new())
-    }
-
-    /// As [`KernelPca::fit`], with threads, memory and cancellation.
-    ///
-    /// # Errors
-    /// As [`KernelPca::fit`].
-    pub fn fit_with<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<KernelPcaModel> {
-        let x = points.into();
-        x.check(2)?;
-        self.plan(x.n(), x.d(), exec)?;
-        exec.run(|| {
-            let standardise = if self.standardise { Some(Pca::new().standardise(true).location(x)?) } else { None };
-            let x = Standardise::apply(standardise.as_ref(), x);
-            let bound = Bound::new(&self.kernel, &x)?; //            automatic parameters become numbers
-            let gram = Gram::new(&bound, &x)?.up_to_centring(); //   M5, M6  K_ij = k(x_i, x_j)
-            let matrix = gram.to_matrix(exec)?;
-            let error = bound.entry_error(x.view(), largest(matrix.as_slice()));
-            let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
-            self.finish(features, matrix, error, exec)
-        })
-    }
-
-    /// Fits points with a kernel function of your own in place of [`KernelPca::kernel`].
-    ///
-    /// # Errors
-    /// As [`KernelPca::fit`], and when the function is not symmetric.
-    pub fn fit_fn<'a, T: Real>(
-        &self,
-        points: impl Into<PointsRef<'a, T>>,
-        kernel: impl Fn(&[f64], &[f64]) -> f64 + Send + Sync + 'static,
-    ) -> Result<KernelPcaModel> {
-        self.fit_fn_with(points, kernel, &Exec::new())
-    }
-
-    /// As [`KernelPca::fit_fn`], with threads, memory and cancellation.
-    ///
-    /// # Errors
-    /// As [`KernelPca::fit_fn`].
-    pub fn fit_fn_with<'a, T: Real>(
-        &self,
-        points: impl Into<PointsRef<'a, T>>,
-        kernel: impl Fn(&[f64], &[f64]) -> f64 + Send + Sync + 'static,
-        exec: &Exec,
-    ) -> Result<KernelPcaModel> {
-        let x = points.into();
-        x.check(2)?;
-        self.plan(x.n(), x.d(), exec)?;
-        let landmarks = x.to_f64();
-        let gram = Block::from_fn(x.n(), x.n(), |i, j| kernel(landmarks.row(i), landmarks.row(j)));
-        let dense = Dense::measure_block(gram, f64::EPSILON)?.symmetric()?;
-        let features = Features::KernelFn { kernel: Arc::new(kernel), landmarks };
-        exec.run(|| self.finish_dense(features, dense, exec))
-    }
-
-    /// Fits a Gram matrix that you computed. New points are projected by [`KernelPcaModel::transform`] of their
-    /// kernel values with the fitted points, a row per new point.
-    ///
-    /// # Errors
-    /// When the matrix is not square, symmetric and finite, and as [`KernelPca::fit`].
-    pub fn fit_gram<'a, T: Real>(&self, gram: impl Into<PointsRef<'a, T>>) -> Result<KernelPcaModel> {
-        self.fit_gram_with(gram, &Exec::new())
-    }
-
-    /// As [`KernelPca::fit_gram`], with threads, memory and cancellation.
-    ///
-    /// # Errors
-    /// As [`KernelPca::fit_gram`].
-    pub fn fit_gram_with<'a, T: Real>(&self, gram: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<KernelPcaModel> {
-        let gram = gram.into();
-        self.plan(gram.n(), 1, exec)?;
-        exec.run(|| {
-            let dense = Dense::new(gram)?;
-            self.finish_dense(Features::GramRow { n: gram.n() }, dense, exec)
-        })
-    }
-
-    /// Fits a symmetric operator of your own: the Gram matrix of anything. The model projects new rows of it as after
-    /// [`KernelPca::fit_gram`].
-    ///
-    /// # Errors
-    /// As [`KernelPca::fit_gram`].
-    pub fn fit_op(&self, op: &dyn SymOp) -> Result<KernelPcaModel> {
-        self.fit_op_with(op, &Exec::new())
-    }
-
-    /// As [`KernelPca::fit_op`], with threads, memory and cancellation.
-    ///
-    /// # Errors
-    /// As [`KernelPca::fit_op`].
-    pub fn fit_op_with(&self, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
-        self.plan(op.n(), 1, exec)?;
-        exec.run(|| {
-            let dense = Dense::measure_block(op.to_matrix(exec)?, f64::EPSILON)?.symmetric()?;
-            self.finish_dense(Features::GramRow { n: op.n() }, dense, exec)
-        })
-    }
-
-    fn finish_dense(&self, features: Features, dense: Dense, exec: &Exec) -> Result<KernelPcaModel> {
-        if dense.n() < 2 {
-            return Err(ErrorKind::TooFew { what: "points", found: dense.n(), needed: 2 }.into());
-        }
-        let error = dense.entry_error();
-        self.finish(features, dense.into_matrix(), error, exec)
-    }
-
-    /// From the Gram matrix on, line by line as in the textbook. Entries are good to `entry_error`.
-    fn finish(&self, features: Features, mut gram: Block, entry_error: f64, exec: &Exec) -> Result<KernelPcaModel> {
-        let n = gram.n();
-        check_range(n, largest(gram.as_slice()))?;
-        let (means, grand_mean) = centre(&mut gram); //                     M7  K~ = HKH
-        exec.go_on()?;
-        let eigen = Eigen::of_centred(&gram)?; //                           M8  K~ = U L U'
-        let rounding = rounding(n, entry_error, &eigen.values);
-        let definiteness = Definiteness::of(&eigen.values, rounding);
-        let total = definiteness.total(&eigen.values); //                   M9  tr K~, or sum |lambda| when indefinite
-        let rank = eigen.values.iter().take_while(|v| **v > rounding).count();
-
-        let mut notes = Vec::new();
-        let k = self.components.count(&eigen.values, total, rank);
-        if let Components::Count(wanted) = self.components
-            && wanted > rank
-        {
-            notes.push(format!("{wanted} components asked for, but only {rank} have variance"));
-        }
-        if definiteness.is_indefinite() {
-            notes.push(format!("{definiteness}; explained shares are of that mass"));
-        }
-        let eigen = eigen.keep(k, &gram);
-        let values = &eigen.values[..k];
-        let weights = Points::from_fn(n, k, |i, j| eigen.vectors.at(i, j) / values[j].sqrt()); // M10 alpha = u / sqrt(lambda)
-        let offset = (0..k).map(|j| (0..n).map(|i| weights.row(i)[j] * means[i]).sum()).collect(); // M11 b = alpha'kbar
-        Ok(KernelPcaModel {
-            projection: Projection::new(features, weights, offset)?,
-            spectrum: Spectrum {
-                eigenvalues: values.to_vec(),
-                total,
-                discarded: eigen.values[k..].iter().sum(),
-                rank,
-                n,
-                centred: true,
-            },
-            certificate: Certificate {
-                residuals: eigen.residuals,
-                rounding,
-                scale: eigen.values.first().copied().unwrap_or(0.0),
-            },
-            definiteness,
-            grand_mean,
-            notes,
-        })
-    }
 }
 
 impl KernelPcaModel {

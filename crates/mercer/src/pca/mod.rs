@@ -1,0 +1,268 @@
+//! Principal component analysis, of points or of their explicit embedding.
+
+mod decompose;
+mod model;
+
+pub use model::{PcaModel, PcaParts};
+
+use crate::eigen::sign;
+use crate::embedding::Embedding;
+use crate::error::{Bytes, Error, Result};
+use crate::exec::Exec;
+use crate::features::Standardise;
+use crate::plan::Plan;
+use crate::points::{Points, PointsRef};
+use crate::real::Real;
+use crate::spectrum::Components;
+use decompose::Location;
+
+/// Eigenvalues of a product matrix lose digits as (largest / smallest): below this ratio the singular value
+/// decomposition, which loses only its root, takes over.
+const RETREAT: f64 = 2e-6;
+
+/// How PCA is to be done.
+///
+/// # Definition
+/// The axes are the leading eigenvectors of the scatter matrix of the points (MATHS.md, M1-M3), or of their embedding
+/// phi(x) (M4). Scores are y = F'(x - m), reconstructions m + F y.
+///
+/// # Example
+/// ```
+/// use mercer::{Pca, Points};
+/// let x = Points::from_rows(&[[2.0, 1.0], [4.0, 2.0], [6.0, 3.1], [8.0, 3.9]]);
+/// let model = Pca::new().components(1).fit(&x)?;
+/// assert!(model.spectrum().ratios()[0] > 0.999);
+/// let scores = model.transform(&x)?;
+/// let back = model.reconstruct(&scores)?;
+/// assert!((back.row(2)[1] - 3.1).abs() < 0.1);
+/// # Ok::<(), mercer::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pca {
+    components: Components,
+    center: bool,
+    standardise: bool,
+    whiten: bool,
+    route: Route,
+    embedding: Embedding,
+}
+
+/// Which matrix is decomposed. All give the same components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The smaller of covariance and Gram, and the singular value decomposition when small components need it.
+    Auto,
+    /// The d-by-d scatter matrix X'X: fastest for many points; relative error of a component about
+    /// eps (largest / its eigenvalue).
+    Covariance,
+    /// The n-by-n Gram matrix XX': fastest for many dimensions, the same error.
+    Gram,
+    /// The singular value decomposition of X: error eps (largest / its singular value), for small components.
+    Svd,
+}
+
+impl Route {
+    /// Its name in options and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Route::Auto => "auto",
+            Route::Covariance => "covariance",
+            Route::Gram => "gram",
+            Route::Svd => "svd",
+        }
+    }
+
+    /// The route with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Route::Auto, Route::Covariance, Route::Gram, Route::Svd].into_iter().find(|r| r.name() == name)
+    }
+}
+
+impl Default for Pca {
+    fn default() -> Self {
+        Pca::new()
+    }
+}
+
+impl Pca {
+    /// All components of centred points, by the best route.
+    pub fn new() -> Self {
+        Pca {
+            components: Components::All,
+            center: true,
+            standardise: false,
+            whiten: false,
+            route: Route::Auto,
+            embedding: Embedding::Identity,
+        }
+    }
+
+    /// How many components to keep: a number (`3`), a share of the variance (`0.95`), or [`Components::All`].
+    pub fn components(mut self, components: impl Into<Components>) -> Self {
+        self.components = components.into();
+        self
+    }
+
+    /// Whether the mean is subtracted. Without it the eigenvectors are those of the plain correlation matrix
+    /// (1/n) sum x x', and variances are mean squares with divisor n.
+    pub fn center(mut self, center: bool) -> Self {
+        self.center = center;
+        self
+    }
+
+    /// Whether each dimension is divided by its standard deviation (its root mean square when not centred).
+    /// A dimension without variance is left as it is.
+    pub fn standardise(mut self, standardise: bool) -> Self {
+        self.standardise = standardise;
+        self
+    }
+
+    /// Whether scores are divided by their standard deviation. Components without variance, by a cut relative to the
+    /// largest, are left out.
+    pub fn whiten(mut self, whiten: bool) -> Self {
+        self.whiten = whiten;
+        self
+    }
+
+    /// Which matrix is decomposed.
+    pub fn route(mut self, route: Route) -> Self {
+        self.route = route;
+        self
+    }
+
+    /// Takes PCA of phi(x) in place of x.
+    pub fn embed(mut self, embedding: Embedding) -> Self {
+        self.embedding = embedding;
+        self
+    }
+
+    /// What fitting n points of d dimensions will do and need.
+    ///
+    /// # Errors
+    /// When it does not fit the memory budget, or an option is outside its domain.
+    pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        self.components.validate("pca")?;
+        self.embedding.validate()?;
+        let features = self.embedding.features(d).unwrap_or(u128::MAX);
+        if self.embedding != Embedding::Identity {
+            let bytes = features.saturating_mul(n as u128).saturating_mul(8);
+            let count = self.embedding.features(d).map_or("more than 2^128".to_string(), |f| f.to_string());
+            let what = format!("embedding {n} points of {d} dimensions by {} with {count} features", self.embedding);
+            exec.allow(bytes, what, "use a smaller degree, or the polynomial kernel, which needs no features")?;
+        }
+        let (_, plan) = Plan::pca(n, features, self.route);
+        plan.allow(exec, "keep fewer dimensions or points, or raise the memory budget (--memory in the command)")
+    }
+
+    /// Fits points.
+    ///
+    /// # Errors
+    /// Fewer than two points (one when not centred), values that are not finite or whose squares are not, more
+    /// components than min(n, d), or more memory needed than [`Exec::memory`] allows.
+    pub fn fit<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<PcaModel> {
+        self.fit_with(points, &Exec::new())
+    }
+
+    /// As [`Pca::fit`], with threads, memory and cancellation.
+    ///
+    /// # Errors
+    /// As [`Pca::fit`].
+    pub fn fit_with<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<PcaModel> {
+        let x = points.into();
+        x.check(if self.center { 2 } else { 1 })?;
+        let plan = self.plan(x.n(), x.d(), exec)?;
+        let features = usize::try_from(plan.features).map_err(|_| Error::shape("features", usize::MAX, 0))?;
+        if let Components::Count(k) = self.components {
+            let most = x.n().min(features);
+            if k > most {
+                let constraint = format!("components <= min(points, features) = {most}");
+                return Err(Error::parameter("pca", "components", k, constraint));
+            }
+        }
+        if self.embedding == Embedding::Identity {
+            return exec.run(|| self.fit_features(x, x.d(), exec));
+        }
+        exec.run(|| {
+            let mut phi = Vec::with_capacity(x.n() * features);
+            for (i, point) in x.to_f64().rows().enumerate() {
+                phi.extend(self.embedding.checked_map(i, point, features)?);
+            }
+            self.fit_features(Points::new(phi, x.n(), features)?.view(), x.d(), exec)
+        })
+    }
+
+    /// What would be subtracted from the dimensions and what they would be divided by.
+    pub(crate) fn location<T: Real>(&self, x: PointsRef<'_, T>) -> Result<Standardise> {
+        let location = Location::of(x, self)?;
+        Ok(Standardise { mean: location.mean, scale: location.scale })
+    }
+
+    fn fit_features<T: Real>(&self, phi: PointsRef<'_, T>, d: usize, exec: &Exec) -> Result<PcaModel> {
+        let (n, most) = (phi.n(), phi.n().min(phi.d()));
+        let (mut route, _) = Plan::pca(n, phi.d() as u128, self.route);
+        let mut notes = Vec::new();
+        let location = Location::of(phi, self)?;
+        exec.go_on()?;
+
+        let mut found = location.decompose(phi, route, exec)?;
+        let mut k = self.components.count(&found.eigenvalues, found.total(), most);
+        let (largest, smallest) = (found.eigenvalues[0], found.eigenvalues[k - 1]);
+        if self.route == Route::Auto && smallest < RETREAT * largest {
+            let (_, plan) = Plan::pca(n, phi.d() as u128, Route::Svd);
+            if plan.bytes <= u128::from(exec.memory_budget()) {
+                notes.push(format!(
+                    "{} route left for svd: component {k} has {:.0e} of the largest variance, where {} loses digits",
+                    route.name(),
+                    smallest / largest,
+                    route.name()
+                ));
+                route = Route::Svd;
+                found = location.decompose(phi, route, exec)?;
+                k = self.components.count(&found.eigenvalues, found.total(), most);
+            } else {
+                notes.push(format!(
+                    "component {k} has {:.0e} of the largest variance, where the {} route loses digits; svd needs {}",
+                    smallest / largest,
+                    route.name(),
+                    Bytes(plan.bytes)
+                ));
+            }
+        }
+        let rank = found.rank(route, n.max(phi.d()));
+        if self.whiten && k > rank {
+            notes.push(format!("whitening leaves out {} components without variance", k - rank));
+            k = rank;
+        }
+        let constant = location.constant.iter().filter(|c| **c).count();
+        if self.standardise && constant > 0 {
+            notes.push(format!("{constant} of {} columns are constant and were not standardised", phi.d()));
+        }
+        let (total, discarded) = (found.total(), found.eigenvalues[k..].iter().sum());
+        let mut axes = found.axes.first(k);
+        sign::largest_positive(&mut axes);
+        let eigenvalues = found.eigenvalues[..k].to_vec();
+        let rounding = match route {
+            Route::Svd => f64::EPSILON * (32 + most) as f64 * largest,
+            _ => f64::EPSILON * (32 + most) as f64 * total,
+        };
+        PcaModel::from_parts(PcaParts {
+            embedding: self.embedding.clone(),
+            d,
+            mean: location.mean,
+            scale: location.scale,
+            axes: axes.transposed().to_points(),
+            residuals: found.residuals[..k].to_vec(),
+            rounding,
+            eigenvalues,
+            total,
+            discarded,
+            rank,
+            n,
+            center: self.center,
+            standardise: self.standardise,
+            whiten: self.whiten,
+            route,
+            notes,
+        })
+    }
+}

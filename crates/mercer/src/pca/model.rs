@@ -1,0 +1,296 @@
+//! A fitted PCA.
+
+use super::Route;
+use crate::block::Block;
+use crate::eigen::Certificate;
+use crate::embedding::Embedding;
+use crate::error::{Error, Result};
+use crate::exec::Exec;
+use crate::features::Features;
+use crate::points::{Points, PointsRef};
+use crate::projection::{Projection, finite};
+use crate::real::Real;
+use crate::spectrum::Spectrum;
+
+/// A fitted PCA.
+#[derive(Clone, Debug)]
+pub struct PcaModel {
+    axes: Block,
+    projection: Projection,
+    spectrum: Spectrum,
+    certificate: Certificate,
+    center: bool,
+    standardise: bool,
+    whiten: bool,
+    route: Route,
+    notes: Vec<String>,
+}
+
+/// The numbers that a [`PcaModel`] consists of, for files.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct PcaParts {
+    pub embedding: Embedding,
+    /// Dimensions of the points; the other lengths are numbers of features.
+    pub d: usize,
+    pub mean: Vec<f64>,
+    pub scale: Vec<f64>,
+    /// A row per component.
+    pub axes: Points<f64>,
+    pub eigenvalues: Vec<f64>,
+    pub residuals: Vec<f64>,
+    pub rounding: f64,
+    pub total: f64,
+    pub discarded: f64,
+    pub rank: usize,
+    pub n: usize,
+    pub center: bool,
+    pub standardise: bool,
+    pub whiten: bool,
+    pub route: Route,
+    pub notes: Vec<String>,
+}
+
+impl PcaModel {
+    /// A model from its numbers.
+    ///
+    /// # Errors
+    /// When they do not fit together or are not finite.
+    pub fn from_parts(parts: PcaParts) -> Result<Self> {
+        let k = parts.axes.n();
+        let features = parts.mean.len();
+        parts.embedding.validate()?;
+        if parts.embedding.features(parts.d) != Some(features as u128) {
+            return Err(Error::inconsistent(format!(
+                "{} of {} dimensions has not {features} features",
+                parts.embedding, parts.d
+            )));
+        }
+        for (what, found, expected) in [
+            ("entries of the scale", parts.scale.len(), features),
+            ("columns of the axes", parts.axes.d(), features),
+            ("eigenvalues", parts.eigenvalues.len(), k),
+            ("residuals", parts.residuals.len(), k),
+        ] {
+            if found != expected {
+                return Err(Error::shape(what, found, expected));
+            }
+        }
+        let numbers = [&parts.mean, &parts.scale, &parts.residuals];
+        if numbers.into_iter().flatten().chain([&parts.rounding]).any(|v| !v.is_finite()) {
+            return Err(Error::inconsistent("the model has values that are not finite"));
+        }
+        if parts.scale.iter().any(|s| *s <= 0.0) {
+            return Err(Error::inconsistent("the model has a scale that is not positive"));
+        }
+        let spectrum = Spectrum {
+            eigenvalues: parts.eigenvalues,
+            total: parts.total,
+            discarded: parts.discarded,
+            rank: parts.rank,
+            n: parts.n,
+            centred: parts.center,
+        };
+        spectrum.validate()?;
+        let sd: Vec<f64> = spectrum.variances().iter().map(|v| v.sqrt()).collect();
+        if parts.whiten && sd.iter().any(|s| *s <= 0.0) {
+            return Err(Error::inconsistent("a whitened component has no variance"));
+        }
+        let axes = Block::from_fn(features, k, |i, j| parts.axes.row(j)[i]);
+        let weights = Points::from_fn(features, k, |i, j| axes.at(i, j) / if parts.whiten { sd[j] } else { 1.0 });
+        let features =
+            Features::Explicit { embedding: parts.embedding, d: parts.d, mean: parts.mean, scale: parts.scale };
+        Ok(PcaModel {
+            projection: Projection::new(features, weights, vec![0.0; k])?,
+            certificate: Certificate {
+                scale: spectrum.eigenvalues.first().copied().unwrap_or(0.0),
+                residuals: parts.residuals,
+                rounding: parts.rounding,
+            },
+            axes,
+            spectrum,
+            center: parts.center,
+            standardise: parts.standardise,
+            whiten: parts.whiten,
+            route: parts.route,
+            notes: parts.notes,
+        })
+    }
+
+    /// The numbers of this model.
+    pub fn to_parts(&self) -> PcaParts {
+        let (embedding, d, mean, scale) = self.explicit();
+        PcaParts {
+            embedding: embedding.clone(),
+            d,
+            mean: mean.to_vec(),
+            scale: scale.to_vec(),
+            axes: self.axes(),
+            eigenvalues: self.spectrum.eigenvalues.clone(),
+            residuals: self.certificate.residuals.clone(),
+            rounding: self.certificate.rounding,
+            total: self.spectrum.total,
+            discarded: self.spectrum.discarded,
+            rank: self.spectrum.rank,
+            n: self.spectrum.n,
+            center: self.center,
+            standardise: self.standardise,
+            whiten: self.whiten,
+            route: self.route,
+            notes: self.notes.clone(),
+        }
+    }
+
+    fn explicit(&self) -> (&Embedding, usize, &[f64], &[f64]) {
+        match self.projection.features() {
+            Features::Explicit { embedding, d, mean, scale } => (embedding, *d, mean, scale),
+            _ => unreachable!("a PCA model has explicit features"),
+        }
+    }
+
+    /// Number of components.
+    pub fn components(&self) -> usize {
+        self.projection.components()
+    }
+
+    /// Number of dimensions of the points.
+    pub fn d(&self) -> usize {
+        self.explicit().1
+    }
+
+    /// The embedding, [`Embedding::Identity`] for plain PCA.
+    pub fn embedding(&self) -> &Embedding {
+        self.explicit().0
+    }
+
+    /// What is subtracted from the features: their mean, or 0.
+    pub fn mean(&self) -> &[f64] {
+        self.explicit().2
+    }
+
+    /// What the features are divided by: their standard deviation, or 1.
+    pub fn scale(&self) -> &[f64] {
+        self.explicit().3
+    }
+
+    /// The axes, a unit row per component: the loadings. The entry of largest magnitude is positive.
+    pub fn axes(&self) -> Points<f64> {
+        self.axes.transposed().to_points()
+    }
+
+    /// Eigenvalues, variances and shares.
+    pub fn spectrum(&self) -> &Spectrum {
+        &self.spectrum
+    }
+
+    /// How far the eigenvalues can be from the truth.
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// The matrix that was decomposed.
+    pub fn route(&self) -> Route {
+        self.route
+    }
+
+    /// Whether the mean is subtracted.
+    pub fn is_centered(&self) -> bool {
+        self.center
+    }
+
+    /// Whether dimensions are divided by their standard deviation.
+    pub fn is_standardised(&self) -> bool {
+        self.standardise
+    }
+
+    /// Whether scores are divided by their standard deviation.
+    pub fn is_whitened(&self) -> bool {
+        self.whiten
+    }
+
+    /// What was decided on the way and a reader should know.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Scores y = F'((phi(x) - m) / s), a row per point (MATHS.md, M2).
+    ///
+    /// # Errors
+    /// When the points have other dimensions than those fitted, or values that are not finite.
+    pub fn transform<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
+        self.transform_with(points, &Exec::new())
+    }
+
+    /// As [`PcaModel::transform`], with threads and cancellation.
+    ///
+    /// # Errors
+    /// As [`PcaModel::transform`].
+    pub fn transform_with<'a, T: Real>(&self, x: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Points<f64>> {
+        self.projection.apply(x.into(), exec)
+    }
+
+    /// Reconstructions m + s F y from scores, in the space of the features (MATHS.md, M2).
+    ///
+    /// # Errors
+    /// When the scores have not one column per component.
+    pub fn reconstruct<'a, T: Real>(&self, scores: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
+        let y = scores.into();
+        if y.d() != self.components() {
+            return Err(Error::shape("columns of the scores, one per component", y.d(), self.components()));
+        }
+        y.check(0).or_else(|e| if y.d() == 0 { Ok(()) } else { Err(e) })?;
+        let (_, _, mean, scale) = self.explicit();
+        let sd = self.whitening();
+        let mut back = Points::from_fn(y.n(), mean.len(), |_, j| mean[j]);
+        for i in 0..y.n() {
+            let inner = self.expand(y.row(i), &sd);
+            for ((out, v), s) in back.row_mut(i).iter_mut().zip(inner).zip(scale) {
+                *out += s * v;
+            }
+        }
+        Ok(back)
+    }
+
+    /// What scores are multiplied by before they are laid along the axes.
+    fn whitening(&self) -> Vec<f64> {
+        if self.whiten {
+            self.spectrum.variances().iter().map(|v| v.sqrt()).collect()
+        } else {
+            vec![1.0; self.components()]
+        }
+    }
+
+    /// F y.
+    fn expand<T: Real>(&self, y: &[T], sd: &[f64]) -> Vec<f64> {
+        let mut sum = vec![0.0; self.axes.n()];
+        for (j, y) in y.iter().enumerate() {
+            let y = y.to_f64() * sd[j];
+            sum.iter_mut().zip(self.axes.col(j)).for_each(|(s, f)| *s += f * y);
+        }
+        sum
+    }
+
+    /// The squared distance of each point to its reconstruction, in the space of the (standardised) features. Over the
+    /// fitted points these sum to [`Spectrum::discarded`].
+    ///
+    /// # Errors
+    /// As [`PcaModel::transform`].
+    pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
+        let x = points.into();
+        let scores = self.transform(x)?;
+        let (embedding, _, mean, scale) = self.explicit();
+        let sd = self.whitening();
+        let errors = x
+            .to_f64()
+            .rows()
+            .enumerate()
+            .map(|(i, point)| {
+                let phi = embedding.checked_map(i, point, mean.len())?;
+                let back = self.expand(scores.row(i), &sd);
+                Ok((0..mean.len()).map(|j| ((phi[j] - mean[j]) / scale[j] - back[j]).powi(2)).sum())
+            })
+            .collect::<Result<Vec<f64>>>()?;
+        finite("squared errors", &errors, 1)?;
+        Ok(errors)
+    }
+}
