@@ -3,12 +3,10 @@
 
 mod common;
 
-use common::{digits, golden, iris, numbers, relative, rows};
+use common::{ROUTES, digits, golden, iris, numbers, relative, rows};
 use mercer::testing::matrices::rings;
 use mercer::testing::ratios::{aligned_difference, sine_of_angle};
 use mercer::{Agreement, Bound, Components, Embedding, Gamma, KMeans, Kernel, KernelPca, Pca, Points, Result, Route};
-
-const ROUTES: [Route; 4] = [Route::Auto, Route::Covariance, Route::Gram, Route::Svd];
 
 fn gaussian(denominator: f64) -> KernelPca {
     KernelPca::new(Kernel::gaussian(Gamma::OverSigma2(denominator)))

@@ -6,10 +6,12 @@ pub use model::{KernelPcaModel, KernelPcaParts};
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::block::Block;
 use crate::diagnose::Definiteness;
 use crate::eigen::{Certificate, Eigen, check_range, rounding};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::{Bound, Kernel};
@@ -138,11 +140,17 @@ impl KernelPca {
         let x = points.into();
         x.check(2)?;
         self.plan(x.n(), x.d(), exec)?;
-        let landmarks = x.to_f64();
-        let gram = Block::from_fn(x.n(), x.n(), |i, j| kernel(landmarks.row(i), landmarks.row(j)));
-        let dense = Dense::measure_block(gram, f64::EPSILON)?.symmetric()?;
-        let features = Features::KernelFn { kernel: Arc::new(kernel), landmarks };
-        exec.run(|| self.finish_dense(features, dense, exec))
+        exec.run(|| {
+            let landmarks = x.to_f64();
+            let mut gram = Block::zeros(x.n(), x.n());
+            gram.as_mut_slice().par_chunks_mut(x.n()).enumerate().try_for_each(|(j, column)| -> Result<()> {
+                exec.go_on()?;
+                column.iter_mut().enumerate().for_each(|(i, v)| *v = kernel(landmarks.row(i), landmarks.row(j)));
+                Ok(())
+            })?;
+            let dense = Dense::measure_block(gram, f64::EPSILON)?.symmetric()?;
+            self.finish_dense(Features::KernelFn { kernel: Arc::new(kernel), landmarks }, dense, exec)
+        })
     }
 
     /// Fits a Gram matrix that you computed. New points are projected by [`KernelPcaModel::transform`] of their
@@ -183,7 +191,11 @@ impl KernelPca {
     pub fn fit_op_with(&self, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
         self.plan(op.n(), 1, exec)?;
         exec.run(|| {
-            let dense = Dense::measure_block(op.to_matrix(exec)?, f64::EPSILON)?.symmetric()?;
+            let matrix = op.to_matrix(exec)?;
+            if (matrix.n(), matrix.b()) != (op.n(), op.n()) {
+                return Err(Error::shape("values of the operator's matrix", matrix.as_slice().len(), op.n() * op.n()));
+            }
+            let dense = Dense::measure_block(matrix, f64::EPSILON)?.symmetric()?;
             self.finish_dense(Features::GramRow { n: op.n() }, dense, exec)
         })
     }

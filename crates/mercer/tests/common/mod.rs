@@ -1,8 +1,11 @@
-//! What several test files share: the golden figures and the data sets they are about.
+//! What several test files share: the golden figures, the data sets they are about, and how results are compared.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
-use mercer::Points;
+use mercer::{Points, Route};
 use serde_json::Value;
+
+/// Every way to do PCA.
+pub const ROUTES: [Route; 4] = [Route::Auto, Route::Covariance, Route::Gram, Route::Svd];
 
 /// testdata/golden.json: reference figures with the recipes that made them.
 pub fn golden() -> Value {
