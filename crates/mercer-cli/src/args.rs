@@ -184,37 +184,44 @@ pub(crate) struct FitArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Components: a number, a share of the variance like 0.95, or all [default: 10, or as many as there are]
-    #[arg(short = 'k', long, value_name = "K", value_parser = components)]
+    #[arg(help_heading = "Model", short = 'k', long, value_name = "K", value_parser = components)]
     pub(crate) components: Option<Components>,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
     /// PCA of an explicit embedding: monomials:M, or monomials:M:OFFSET for degrees up to M
-    #[arg(long, value_name = "EMBEDDING", value_parser = embedding, conflicts_with = "kernel")]
+    #[arg(help_heading = "Model", long, value_name = "EMBEDDING", value_parser = embedding, conflicts_with = "kernel")]
     pub(crate) embed: Option<Embedding>,
     /// Divide columns by their standard deviation
-    #[arg(long)]
+    #[arg(help_heading = "Model", long)]
     pub(crate) scale: bool,
     /// Do not subtract the mean: the plain correlation matrix (1/n) sum x x'
-    #[arg(long, conflicts_with = "kernel")]
+    #[arg(help_heading = "Model", long, conflicts_with = "kernel")]
     pub(crate) no_center: bool,
     /// Divide scores by their standard deviation
-    #[arg(long, conflicts_with = "kernel")]
+    #[arg(help_heading = "Model", long, conflicts_with = "kernel")]
     pub(crate) whiten: bool,
     /// Which matrix is decomposed
-    #[arg(long, value_enum, default_value = "auto", conflicts_with = "kernel", value_name = "ROUTE")]
+    #[arg(
+        help_heading = "Model",
+        long,
+        value_enum,
+        default_value = "auto",
+        conflicts_with = "kernel",
+        value_name = "ROUTE"
+    )]
     pub(crate) route: RouteArg,
     /// Write PREFIX.scores.csv, PREFIX.eigenvalues.csv, PREFIX.loadings.csv (linear models) and
     /// PREFIX.mercer.safetensors; - writes the scores to standard output
-    #[arg(short, long, value_name = "PREFIX")]
+    #[arg(help_heading = "Output", short, long, value_name = "PREFIX")]
     pub(crate) output: Option<String>,
     /// Format of scores, eigenvalues and loadings
-    #[arg(long, value_enum, default_value = "csv", value_name = "FORMAT")]
+    #[arg(help_heading = "Output", long, value_enum, default_value = "csv", value_name = "FORMAT")]
     pub(crate) format: FormatArg,
     /// Print the result as JSON
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
     /// Print the plan and stop
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) explain: bool,
 }
 
@@ -233,7 +240,7 @@ pub(crate) struct TransformArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Add a column with the squared error that the components leave of each point
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) errors: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -242,10 +249,10 @@ pub(crate) struct TransformArgs {
 #[derive(Args, Debug)]
 pub(crate) struct OutputArgs {
     /// File to write, - for standard output
-    #[arg(short, long, default_value = "-", value_name = "FILE")]
+    #[arg(help_heading = "Output", short, long, default_value = "-", value_name = "FILE")]
     pub(crate) output: String,
     /// Format of the output [default: by the file's name, else csv]
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(help_heading = "Output", long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<FormatArg>,
 }
 
@@ -274,19 +281,19 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Clusters [default: as many as there are labels]
-    #[arg(long = "k", value_name = "N")]
+    #[arg(help_heading = "Comparison", long = "k", value_name = "N")]
     pub(crate) clusters: Option<usize>,
     /// Kernel to compare with PCA, as often as wanted [default: Gaussians of several widths]
-    #[arg(long, value_name = "KERNEL", value_parser = kernel)]
+    #[arg(help_heading = "Comparison", long, value_name = "KERNEL", value_parser = kernel)]
     pub(crate) kernel: Vec<Kernel>,
     /// Divide columns by their standard deviation
-    #[arg(long)]
+    #[arg(help_heading = "Comparison", long)]
     pub(crate) scale: bool,
     /// Starts of k-means, of which the best counts
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    #[arg(help_heading = "Comparison", long, default_value_t = 100, value_name = "N")]
     pub(crate) restarts: usize,
     /// Print as JSON
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
 }
 
@@ -298,10 +305,10 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
     /// Divide columns by their standard deviation
-    #[arg(long)]
+    #[arg(help_heading = "Kernel", long)]
     pub(crate) scale: bool,
     /// Print as JSON
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
 }
 
@@ -312,13 +319,13 @@ pub(crate) struct StepsArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
     /// Rows to use, spread evenly over the data
-    #[arg(long, default_value_t = 6, value_name = "N")]
+    #[arg(help_heading = "Steps", long, default_value_t = 6, value_name = "N")]
     pub(crate) rows: usize,
     /// Components to show
-    #[arg(short = 'k', long, default_value_t = 2, value_name = "K")]
+    #[arg(help_heading = "Steps", short = 'k', long, default_value_t = 2, value_name = "K")]
     pub(crate) components: usize,
     /// A new point to project, values between commas [default: the mean of the first two rows]
-    #[arg(long, value_name = "X1,X2,...", allow_hyphen_values = true)]
+    #[arg(help_heading = "Steps", long, value_name = "X1,X2,...", allow_hyphen_values = true)]
     pub(crate) new: Option<String>,
 }
 
