@@ -57,8 +57,8 @@ pub(crate) enum Color {
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     /// Threads; results do not depend on it [default: one per core]
-    #[arg(short = 'j', long, global = true, value_name = "N")]
-    pub(crate) threads: Option<usize>,
+    #[arg(short = 'j', long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Memory that may be used, as 500M or 8G [default: 60 % of what is free]
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
@@ -115,7 +115,7 @@ pub(crate) enum MissingArg {
     Drop,
 }
 
-impl From<MissingArg> for Missing {
+impl std::convert::From<MissingArg> for Missing {
     fn from(m: MissingArg) -> Self {
         match m {
             MissingArg::Error => Missing::Error,
@@ -132,7 +132,7 @@ pub(crate) enum HeaderArg {
     No,
 }
 
-impl From<HeaderArg> for Header {
+impl std::convert::From<HeaderArg> for Header {
     fn from(h: HeaderArg) -> Self {
         match h {
             HeaderArg::Auto => Header::Auto,
@@ -150,7 +150,7 @@ pub(crate) enum FormatArg {
     Parquet,
 }
 
-impl From<FormatArg> for Format {
+impl std::convert::From<FormatArg> for Format {
     fn from(f: FormatArg) -> Self {
         match f {
             FormatArg::Csv => Format::Csv,
@@ -169,7 +169,7 @@ pub(crate) struct KernelArgs {
     #[arg(long, value_name = "KERNEL")]
     pub(crate) kernel: Option<String>,
     /// gamma of the kernel: a number, median, scale or 1/d
-    #[arg(long, requires = "kernel", value_name = "GAMMA")]
+    #[arg(long, requires = "kernel", value_name = "GAMMA", allow_hyphen_values = true)]
     pub(crate) gamma: Option<String>,
     /// degree of the kernel
     #[arg(long, requires = "kernel", value_name = "N")]
@@ -212,7 +212,7 @@ pub(crate) struct FitArgs {
     pub(crate) route: RouteArg,
     /// Write PREFIX.scores.csv, PREFIX.eigenvalues.csv, PREFIX.loadings.csv (linear models) and
     /// PREFIX.mercer.safetensors; - writes the scores to standard output
-    #[arg(help_heading = "Output", short, long, value_name = "PREFIX")]
+    #[arg(help_heading = "Output", short, long, value_name = "PREFIX", value_parser = prefix)]
     pub(crate) output: Option<String>,
     /// Format of scores, eigenvalues and loadings
     #[arg(help_heading = "Output", long, value_enum, default_value = "csv", value_name = "FORMAT")]
@@ -260,11 +260,20 @@ pub(crate) struct OutputArgs {
 pub(crate) struct ReconstructArgs {
     /// Model file
     pub(crate) model: String,
-    /// Scores (columns PC1, PC2, ...) or points (the columns that the model was fitted to)
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    /// What DATA has: scores (PC1, PC2, ...) or points (the columns that the model was fitted to)
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHAT")]
+    pub(crate) from: From,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum From {
+    Auto,
+    Scores,
+    Points,
 }
 
 #[derive(Args, Debug)]
@@ -290,7 +299,7 @@ pub(crate) struct CompareArgs {
     #[arg(help_heading = "Comparison", long)]
     pub(crate) scale: bool,
     /// Starts of k-means, of which the best counts
-    #[arg(help_heading = "Comparison", long, default_value_t = 100, value_name = "N")]
+    #[arg(help_heading = "Comparison", long, default_value_t = mercer::KMeans::RESTARTS, value_name = "N")]
     pub(crate) restarts: usize,
     /// Print as JSON
     #[arg(help_heading = "Output", long)]
@@ -381,6 +390,13 @@ fn components(text: &str) -> Result<Components, String> {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(Components::Share(share)),
         _ => Err(wrong()),
     }
+}
+
+fn prefix(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.ends_with('/') {
+        return Err("a beginning of file names, as in results/iris, or -".into());
+    }
+    Ok(text.into())
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {

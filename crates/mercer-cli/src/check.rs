@@ -1,9 +1,10 @@
 //! `mercer check`: Mercer's conditions for a kernel on data, or for a Gram matrix.
 
-use mercer::{Definiteness, diagnose};
+use mercer::diagnose;
 use serde_json::json;
 
 use crate::args::{CheckArgs, RunArgs};
+use crate::info::json_of_definiteness;
 use crate::input::{self, KernelChoice, exec, load, standardised};
 use crate::output::{Failure, Outcome, Result, Terminal, json, line};
 
@@ -14,28 +15,21 @@ pub(crate) fn run(args: &CheckArgs, run: &RunArgs, terminal: &mut Terminal) -> R
     }
     let data = load(&args.data, run)?;
     let exec = exec(run);
-    let points = if args.scale { standardised(&data.points, &exec)? } else { data.points.clone() };
+    let points = if args.scale { standardised(&data, &exec)? } else { data.points.clone() };
     let report = match &choice {
-        KernelChoice::Kernel(kernel) => diagnose::check_kernel(kernel, &points, &exec)?,
-        _ => diagnose::check_gram(&points, &exec)?,
-    };
+        KernelChoice::Kernel(kernel) => diagnose::check_kernel(kernel, &points, &exec),
+        _ => diagnose::check_gram(&points, &exec),
+    }
+    .map_err(|e| data.about(e))?;
     let outcome = if report.holds() { Outcome::Done } else { Outcome::DoesNotHold };
     let out = &mut terminal.out;
     if args.json {
-        let of = |d: &Definiteness| {
-            json!({
-                "positive_semi_definite": !d.is_indefinite(),
-                "smallest": d.smallest, "largest": d.largest,
-                "negative_count": d.negative_count, "negative_mass": d.negative_mass,
-                "negative_share": d.negative_share(), "rounding": d.tolerance,
-            })
-        };
         let value = json!({
             "n": report.n,
             "kernel": report.kernel.as_ref().map(ToString::to_string),
             "holds": report.holds(),
             "symmetric": report.is_symmetric, "asymmetry": report.asymmetry,
-            "gram": of(&report.gram), "centred": of(&report.centred),
+            "gram": json_of_definiteness(&report.gram), "centred": json_of_definiteness(&report.centred),
         });
         json(out, &value)?;
         return Ok(outcome);

@@ -26,29 +26,46 @@ struct Entry {
 pub(crate) fn run(args: &CompareArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let data = load(&args.data, run)?;
     let exec = exec(run);
-    let Some(label) = class_column(&data, args.data.read.label.as_deref()) else {
+    let Some(label) = class_column(&data, &args.data) else {
         return Err(Failure::Usage("say which column has the labels with --label".into()));
     };
     let (classes, names) = label.classes();
+    if names.len() * 2 > data.points.n() {
+        return Err(Failure::Error {
+            message: format!(
+                "{}: column '{}' has {} labels on {} rows",
+                data.source,
+                label.name,
+                names.len(),
+                data.points.n()
+            ),
+            help: Some("name the column of classes with --label".into()),
+        });
+    }
     let clusters = args.clusters.unwrap_or(names.len());
-    let points = if args.scale { standardised(&data.points, &exec)? } else { data.points.clone() };
+    let points = if args.scale { standardised(&data, &exec)? } else { data.points.clone() };
     let is_lecture = args.data.data == "iris" && !args.scale;
     let kernels = if args.kernel.is_empty() { widths(&points, is_lecture)? } else { args.kernel.clone() };
 
     let kmeans = KMeans::new(clusters).restarts(args.restarts);
     let entry = |method: String, scores: &Points<f64>, raw: bool| -> Result<Entry> {
-        let clusters = kmeans.fit_with(scores, &exec)?;
+        let clusters = kmeans.fit_with(scores, &exec).map_err(|e| data.about(e))?;
         let agreement = Agreement::of(&classes, &clusters.labels)?;
         Ok(Entry { method, components: if raw { 0 } else { scores.d() }, clusters, agreement })
     };
     let mut entries = vec![entry("the columns themselves".into(), &points, true)?];
     let two = points.d().min(points.n()).min(2);
-    let pca = Pca::new().components(two).fit_with(&points, &exec)?.transform_with(&points, &exec)?;
+    let pca = Pca::new().components(two).fit_with(&points, &exec).map_err(|e| data.about(e))?;
+    let pca = pca.transform_with(&points, &exec)?;
     for k in 1..=two {
         entries.push(entry("PCA".into(), &pca.first_columns(k), false)?);
     }
+    let mut remarks = Vec::new();
     for kernel in &kernels {
-        let scores = KernelPca::new(kernel.clone()).components(2).fit_with(&points, &exec)?.scores();
+        let model = KernelPca::new(kernel.clone()).components(2).fit_with(&points, &exec).map_err(|e| data.about(e))?;
+        remarks.extend(model.choices().iter().map(|c| ("chosen", c.to_string())));
+        remarks.extend(model.notes().iter().map(|n| ("note", format!("{kernel}: {n}"))));
+        let scores = model.scores();
         for k in 1..=scores.d() {
             entries.push(entry(kernel.to_string(), &scores.first_columns(k), false)?);
         }
@@ -66,13 +83,19 @@ pub(crate) fn run(args: &CompareArgs, run: &RunArgs, terminal: &mut Terminal) ->
                 })
             })
             .collect();
-        return json(out, &json!({"data": data.source, "label": label.name, "clusters": clusters, "entries": rows}));
+        return json(
+            out,
+            &json!({"data": data.source, "label": label.name, "clusters": clusters, "entries": rows, "notes": remarks.iter().map(|r| &r.1).collect::<Vec<_>>()}),
+        );
     }
     line(out, "data", data.describe())?;
     let seed = format!("{clusters} clusters by k-means, best of {} starts (--restarts, --seed)", args.restarts);
     line(out, "clusters", seed)?;
     line(out, "against", format!("the {} labels of column {}", names.len(), label.name))?;
     report(&entries, out)?;
+    for (name, text) in remarks {
+        line(out, name, text)?;
+    }
     Ok(Outcome::Done)
 }
 

@@ -37,12 +37,12 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         return Ok(Outcome::Done);
     }
 
-    let (model, scores) = spec.fit(&data.points, &exec)?;
+    let (model, scores) = spec.fit(&data.points, &exec).map_err(|e| data.about(e))?;
     let saved = SavedModel { model, columns: data.columns.clone() };
     let scores = data.beside(Table::of_points(&scores, component))?;
     let written = match args.output.as_deref() {
         Some("-") => {
-            terminal.out.write_all(&write_table(&scores, args.format.into())?)?;
+            terminal.data(&write_table(&scores, args.format.into())?)?;
             Vec::new()
         }
         Some(prefix) => write_all(prefix, args.format.into(), &saved, &scores)?,
@@ -97,7 +97,7 @@ impl Spec {
         Ok(Spec::Kernel(KernelPca::new(kernel).components(components).standardise(args.scale), precomputed))
     }
 
-    fn fit(&self, x: &Points<f64>, exec: &mercer::Exec) -> Result<(AnyModel, Points<f64>)> {
+    fn fit(&self, x: &Points<f64>, exec: &mercer::Exec) -> mercer::Result<(AnyModel, Points<f64>)> {
         match self {
             Spec::Pca(pca) => {
                 let model = pca.fit_with(x, exec)?;
@@ -119,26 +119,38 @@ impl Spec {
 
     fn describe(&self, args: &FitArgs) -> String {
         match self {
-            Spec::Kernel(_, true) => "kernel PCA of a given Gram matrix".into(),
-            Spec::Kernel(kernel, false) if args.scale => {
-                format!("kernel PCA, {}, columns divided by their standard deviation", kernel.kernel())
-            }
-            Spec::Kernel(kernel, false) => format!("kernel PCA, {}", kernel.kernel()),
+            Spec::Kernel(_, true) => describe_kernel(None, false),
+            Spec::Kernel(kernel, false) => describe_kernel(Some(kernel.kernel()), args.scale),
             Spec::Pca(_) => {
-                let mut text = String::from(if args.no_center { "PCA, not centred" } else { "PCA, centred" });
-                if args.scale {
-                    text += ", columns divided by their standard deviation";
-                }
-                if args.whiten {
-                    text += ", whitened";
-                }
-                if let Some(embedding) = &args.embed {
-                    text += &format!(", of {embedding}");
-                }
-                text
+                let embedding = args.embed.clone().unwrap_or(mercer::Embedding::Identity);
+                describe_pca(!args.no_center, args.scale, args.whiten, &embedding)
             }
         }
     }
+}
+
+/// The words for a kernel model; no kernel means a given Gram matrix.
+pub(crate) fn describe_kernel(kernel: Option<&mercer::Kernel>, scaled: bool) -> String {
+    match kernel {
+        None => "kernel PCA of a given Gram matrix".into(),
+        Some(kernel) if scaled => format!("kernel PCA, {kernel}, columns divided by their standard deviation"),
+        Some(kernel) => format!("kernel PCA, {kernel}"),
+    }
+}
+
+/// The words for a PCA.
+pub(crate) fn describe_pca(centered: bool, scaled: bool, whitened: bool, embedding: &mercer::Embedding) -> String {
+    let mut text = String::from(if centered { "PCA, centred" } else { "PCA, not centred" });
+    if scaled {
+        text += ", columns divided by their standard deviation";
+    }
+    if whitened {
+        text += ", whitened";
+    }
+    if *embedding != mercer::Embedding::Identity {
+        text += &format!(", of {embedding}");
+    }
+    text
 }
 
 pub(crate) fn component(j: usize) -> String {
@@ -184,7 +196,7 @@ pub(crate) fn eigenvalue_meaning(model: &AnyModel) -> &'static str {
     match model {
         AnyModel::Pca(m) if m.is_centered() => "variance of the scores with divisor n - 1",
         AnyModel::Pca(_) => "mean square of the scores with divisor n",
-        _ => "eigenvalue of the centred Gram matrix HKH; divided by n it is the variance of the scores",
+        _ => "of the centred Gram matrix HKH; divided by n it is the variance of the scores",
     }
 }
 
@@ -229,9 +241,10 @@ fn summarise(
     match model {
         AnyModel::KernelPca(m) => {
             for choice in m.choices() {
+                let bare = args.kernel.kernel.as_ref().is_some_and(|k| !k.contains(['(', '+', '*']));
                 let how = match choice.parameter {
-                    "gamma" => "--gamma changes it".to_string(),
-                    other => format!("--kernel '{}({other}=NUMBER)' changes it", choice.kernel),
+                    "gamma" if bare => "--gamma changes it".to_string(),
+                    other => format!("{}({other}=NUMBER) in --kernel changes it", choice.kernel),
                 };
                 line(out, "chosen", format!("{choice}; {how}"))?;
             }
@@ -242,8 +255,13 @@ fn summarise(
         }
         _ => {}
     }
-    if args.components.is_none() {
-        line(out, "chosen", format!("{} components (-k changes it)", model.components()))?;
+    match (args.components, model.components()) {
+        (_, 0) => line(out, "result", "no component has variance: all points are alike to this model")?,
+        (None, found) => line(out, "chosen", format!("{found} components (-k changes it)"))?,
+        (Some(Components::Count(wanted)), found) if wanted > found => {
+            line(out, "note", format!("{wanted} components asked for, but only {found} have variance"))?;
+        }
+        _ => {}
     }
     spectrum_table(model, out)?;
     line(out, "eigenvalue", eigenvalue_meaning(model))?;

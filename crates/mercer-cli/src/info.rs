@@ -1,13 +1,11 @@
 //! `mercer info`: what a model file holds.
 
-use std::io::Write;
-
-use mercer::AnyModel;
+use mercer::{AnyModel, Definiteness};
 use mercer_io::{SavedModel, load_model};
 use serde_json::{Value, json};
 
 use crate::args::InfoArgs;
-use crate::fit::{eigenvalue_meaning, shown_eigenvalues, spectrum_table};
+use crate::fit::{describe_kernel, describe_pca, eigenvalue_meaning, shown_eigenvalues, spectrum_table};
 use crate::output::{Outcome, Result, Terminal, count, json, line, short};
 
 pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
@@ -42,35 +40,31 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
     for note in model.notes() {
         line(out, "note", note)?;
     }
-    writeln!(out)?;
     Ok(Outcome::Done)
 }
 
 fn describe(model: &AnyModel) -> String {
     match model {
         AnyModel::Pca(m) => {
-            let mut text = format!("PCA by the {} route", m.route().name());
-            text += if m.is_centered() { ", centred" } else { ", not centred" };
-            if m.is_standardised() {
-                text += ", columns divided by their standard deviation";
-            }
-            if m.is_whitened() {
-                text += ", whitened";
-            }
-            if *m.embedding() != mercer::Embedding::Identity {
-                text += &format!(", of {}", m.embedding());
-            }
-            text
+            let words = describe_pca(m.is_centered(), m.is_standardised(), m.is_whitened(), m.embedding());
+            format!("{words}, by the {} route", m.route().name())
         }
-        AnyModel::KernelPca(m) => match m.kernel() {
-            Some(kernel) if m.is_standardised() => {
-                format!("kernel PCA, {kernel}, columns divided by their standard deviation")
-            }
-            Some(kernel) => format!("kernel PCA, {kernel}"),
-            None => "kernel PCA of a given Gram matrix".into(),
-        },
+        AnyModel::KernelPca(m) => describe_kernel(m.kernel(), m.is_standardised()),
         _ => "of a kind that this version does not know".into(),
     }
+}
+
+/// What is known about the definiteness of a matrix, as JSON.
+pub(crate) fn json_of_definiteness(d: &Definiteness) -> Value {
+    json!({
+        "positive_semi_definite": !d.is_indefinite(),
+        "smallest": d.smallest,
+        "largest": d.largest,
+        "negative_count": d.negative_count,
+        "negative_mass": d.negative_mass,
+        "negative_share": d.negative_share(),
+        "rounding": d.tolerance,
+    })
 }
 
 /// The model as JSON: everything but the points and weights.
@@ -82,9 +76,10 @@ pub(crate) fn json_of(saved: &SavedModel) -> Value {
         "components": model.components(),
         "eigenvalues": shown_eigenvalues(model),
         "eigenvalue_meaning": eigenvalue_meaning(model),
-        "scatter_eigenvalues": spectrum.eigenvalues(),
-        "variance_n_minus_1": spectrum.variances(),
-        "variance_n": spectrum.population_variances(),
+        "sum_of_squares": spectrum.eigenvalues(),
+        "variance": spectrum.variances(),
+        "variance_divisor": spectrum.divisor(),
+        "variance_over_n": spectrum.population_variances(),
         "explained_variance_ratio": spectrum.ratios(),
         "cumulative": spectrum.cumulative(),
         "total": spectrum.total(),
@@ -107,17 +102,15 @@ pub(crate) fn json_of(saved: &SavedModel) -> Value {
             value["embedding"] = json!(m.embedding().to_string());
         }
         AnyModel::KernelPca(m) => {
-            let d = m.definiteness();
             value["model"] = json!("kernel_pca");
             value["scale"] = json!(m.is_standardised());
             value["kernel"] = m.kernel().map_or(json!("precomputed"), |k| json!(k.to_string()));
-            value["definiteness"] = json!({
-                "positive_semi_definite": !d.is_indefinite(),
-                "smallest": d.smallest,
-                "negative_count": d.negative_count,
-                "negative_mass": d.negative_mass,
-                "negative_share": d.negative_share(),
-            });
+            value["definiteness"] = json_of_definiteness(m.definiteness());
+            let choices = m
+                .choices()
+                .iter()
+                .map(|c| json!({"kernel": c.kernel, "parameter": c.parameter, "value": c.value, "rule": c.rule}));
+            value["choices"] = choices.collect();
         }
         _ => {}
     }

@@ -1,9 +1,12 @@
 //! From arguments to points: reading, choosing columns, missing values, kernels, memory.
 
-use mercer::{Exec, Kernel, Points};
-use mercer_io::{Column, Format, Header, ReadOptions, Table, Values, read_with, select};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
-use crate::args::{DataArgs, KernelArgs, RunArgs};
+use mercer::{ErrorKind, Exec, Kernel, Points};
+use mercer_io::{Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Table, read_with, select};
+
+use crate::args::{DataArgs, KernelArgs, MissingArg, RunArgs};
 use crate::output::{Failure, Result, count};
 
 /// Data made ready: points, and the columns that go along with them.
@@ -31,11 +34,32 @@ impl Input {
 
     /// A table of the kept columns followed by `more`.
     pub(crate) fn beside(&self, more: Table) -> Result<Table> {
-        let mut columns = self.kept.columns.clone();
-        let taken: Vec<String> = more.columns.iter().map(|c| c.name.clone()).collect();
-        columns.retain(|c| !taken.contains(&c.name));
-        columns.extend(more.columns);
+        if let Some(both) = self.kept.columns.iter().find(|c| more.columns.iter().any(|m| m.name == c.name)) {
+            return Err(Failure::Error {
+                message: format!("{}: the kept column '{}' has the name of a result", self.source, both.name),
+                help: Some(format!("rename it, or leave it out with --select '!{}'", both.name)),
+            });
+        }
+        let columns = self.kept.columns.iter().cloned().chain(more.columns).collect();
         Ok(Table::new(&self.source, columns)?)
+    }
+
+    /// An error of the library, with the file that it is about and the place where it can be seen.
+    pub(crate) fn about(&self, error: mercer::Error) -> Failure {
+        let at = |i: usize, j: usize| {
+            let (column, value) = (&self.columns[j], self.points.row(i)[j]);
+            format!("{}, row {}, column '{column}': value {value:e}", self.source, i + 1)
+        };
+        let message = match error.kind() {
+            ErrorKind::Range { what: "points", .. } => {
+                let values = self.points.as_slice();
+                let largest = (0..values.len()).fold(0, |m, v| if values[v].abs() > values[m].abs() { v } else { m });
+                let place = at(largest / self.points.d(), largest % self.points.d());
+                format!("{place} cannot be squared within the range of f64, or its column varies too little for it")
+            }
+            _ => format!("{}: {error}", self.source),
+        };
+        Failure::Error { message, help: error.help() }
     }
 }
 
@@ -45,15 +69,22 @@ pub(crate) fn load(args: &DataArgs, run: &RunArgs) -> Result<Input> {
     split(args, table, &kept_names, None)
 }
 
-/// As [`load`], with the columns that a model was fitted to, in its order.
-pub(crate) fn load_for(args: &DataArgs, run: &RunArgs, columns: &[String]) -> Result<Input> {
+/// As [`load`], with the columns that a model was fitted to, in its order; gaps are filled with its means.
+pub(crate) fn load_for(args: &DataArgs, run: &RunArgs, saved: &SavedModel) -> Result<Input> {
     let (table, kept_names) = read(args, run)?;
-    split(args, table, &kept_names, Some(columns))
+    split(args, table, &kept_names, Some((&saved.columns, saved.model.column_means())))
 }
 
 pub(crate) fn read(args: &DataArgs, run: &RunArgs) -> Result<(Table, Vec<String>)> {
     let read = &args.read;
-    let kept: Vec<String> = read.label.iter().chain(&read.id).cloned().collect();
+    let mut kept: Vec<String> = read.label.iter().chain(&read.id).cloned().collect();
+    // The labels of an embedded set are labels, also where they are numbers.
+    let embedded = DATA_SETS.iter().find(|s| s.name == args.data && !Path::new(s.name).exists());
+    if let (Some(set), None, None) = (embedded, &read.label, &read.select)
+        && !kept.iter().any(|k| k == set.label)
+    {
+        kept.push(set.label.into());
+    }
     let options = ReadOptions {
         format: read.input_format.map(Format::from),
         delimiter: read.delimiter,
@@ -65,7 +96,10 @@ pub(crate) fn read(args: &DataArgs, run: &RunArgs) -> Result<(Table, Vec<String>
     Ok((read_with(&args.data, &options)?, kept))
 }
 
-pub(crate) fn split(args: &DataArgs, table: Table, kept_names: &[String], wanted: Option<&[String]>) -> Result<Input> {
+/// Columns that a model wants, and what it fills gaps with.
+type Wanted<'a> = (&'a [String], Option<Vec<f64>>);
+
+pub(crate) fn split(args: &DataArgs, table: Table, kept_names: &[String], wanted: Option<Wanted<'_>>) -> Result<Input> {
     for name in kept_names {
         table.position(name)?;
     }
@@ -73,38 +107,61 @@ pub(crate) fn split(args: &DataArgs, table: Table, kept_names: &[String], wanted
         Some(list) => select(table.clone(), list)?.columns.into_iter().map(|c| c.name).collect(),
         None => table.columns.iter().map(|c| c.name.clone()).collect(),
     };
-    let numeric = |name: &String| !kept_names.contains(name) && table.column(name).is_ok_and(Column::is_numeric);
-    let mut numbers: Vec<String> = chosen.iter().filter(|n| numeric(n)).cloned().collect();
-    if let Some(wanted) = wanted {
-        numbers = match_columns(&table.source, wanted, &numbers)?;
+    let (source, mut notes) = (table.source, table.notes);
+    let kept_names: HashSet<&String> = kept_names.iter().collect();
+    let selected: HashSet<&String> = chosen.iter().collect();
+    let mut kept = Vec::new();
+    let mut numeric = HashMap::new();
+    for column in table.columns {
+        if kept_names.contains(&column.name) || (!column.is_numeric() && selected.contains(&column.name)) {
+            kept.push(column);
+        } else if selected.contains(&column.name) {
+            numeric.insert(column.name.clone(), column);
+        }
     }
-    let take =
-        |keep: &dyn Fn(&Column) -> bool| -> Vec<Column> { table.columns.iter().filter(|c| keep(c)).cloned().collect() };
-    let mut kept = Table::new(
-        &table.source,
-        take(&|c| kept_names.contains(&c.name) || (!c.is_numeric() && chosen.contains(&c.name))),
-    )?;
-    let columns = numbers.iter().map(|n| table.column(n).cloned()).collect::<mercer_io::Result<Vec<_>>>()?;
-    let mut data = Table::new(&table.source, columns)?;
-    let mut notes = table.notes.clone();
+    let mut kept = Table::new(&source, kept)?;
+    let mut names: Vec<String> = chosen.into_iter().filter(|n| numeric.contains_key(n)).collect();
+    let mut means = None;
+    if let Some((wanted, known)) = wanted {
+        names = match_columns(&source, wanted, names, &kept)?;
+        means = known;
+    }
+    let columns = names.iter().filter_map(|n| numeric.remove(n)).collect();
+    let mut data = Table::new(&source, columns)?;
+    if let (MissingArg::Mean, Some(means)) = (args.read.missing, means) {
+        notes.extend(data.fill_missing(&means));
+    }
     notes.extend(data.resolve_missing(args.read.missing.into(), &mut kept)?);
     let points = data.points()?;
-    Ok(Input { source: table.source, points, columns: numbers, kept, notes })
+    Ok(Input { source, points, columns: names, kept, notes })
+}
+
+/// Names that stand for the absence of names.
+pub(crate) fn unnamed(names: &[String]) -> bool {
+    names.iter().enumerate().all(|(i, n)| *n == format!("x{}", i + 1))
 }
 
 /// The columns of the data that a model's columns are: by name, or by place where the data has no names.
-fn match_columns(source: &str, wanted: &[String], found: &[String]) -> Result<Vec<String>> {
-    if wanted.iter().all(|w| found.contains(w)) {
+fn match_columns(source: &str, wanted: &[String], found: Vec<String>, kept: &Table) -> Result<Vec<String>> {
+    let here: HashSet<&String> = found.iter().collect();
+    let missing: Vec<&String> = wanted.iter().filter(|w| !here.contains(w)).collect();
+    if missing.is_empty() {
         return Ok(wanted.to_vec());
     }
-    let unnamed = |names: &[String]| names.iter().enumerate().all(|(i, n)| *n == format!("x{}", i + 1));
-    if found.len() == wanted.len() && (unnamed(found) || unnamed(wanted)) {
-        return Ok(found.to_vec());
+    if found.len() == wanted.len() && (unnamed(&found) || unnamed(wanted)) {
+        return Ok(found);
     }
-    let missing: Vec<&str> = wanted.iter().filter(|w| !found.contains(w)).map(String::as_str).take(5).collect();
-    let found = format!("{} numeric columns are here, without {}", found.len(), missing.join(", "));
+    let text: Vec<&str> = missing.iter().filter(|m| kept.column(m).is_ok()).map(|m| m.as_str()).take(5).collect();
+    let missing: Vec<&str> = missing.iter().map(|m| m.as_str()).take(5).collect();
+    let found = match text[..] {
+        [] => format!("{} numeric columns are here, without {}", found.len(), missing.join(", ")),
+        _ => format!("{} is here as text, not as numbers", text.join(", ")),
+    };
     Err(mercer_io::Error::WrongColumns { file: source.into(), expected: wanted.len(), found }.into())
 }
+
+/// The word for a Gram matrix in place of data.
+const PRECOMPUTED: &str = "precomputed";
 
 /// What the options say about the kernel.
 pub(crate) enum KernelChoice {
@@ -122,23 +179,30 @@ pub(crate) fn kernel(args: &KernelArgs) -> Result<KernelChoice> {
         .collect();
     let text = if extra.is_empty() {
         text.clone()
-    } else if text.contains(['(', '+', '*']) || text == "precomputed" {
+    } else if text == PRECOMPUTED {
+        let what = extra.join(", ");
+        return Err(Failure::Usage(format!("{what} has no meaning for a Gram matrix that is already computed")));
+    } else if text.contains(['(', '+', '*']) {
         return Err(Failure::Usage(format!("write {} into the expression '{text}' itself", extra.join(", "))));
     } else {
         format!("{text}({})", extra.join(", "))
     };
-    if text == "precomputed" {
+    if text == PRECOMPUTED {
         return Ok(KernelChoice::Precomputed);
     }
     let wrong = |e: mercer::Error| {
-        let help = e.help().map(|h| format!("\n help: {h}")).unwrap_or_default();
+        let help = match mercer::nearest(&text, [PRECOMPUTED]) {
+            Some(_) => Some(format!("did you mean '{PRECOMPUTED}'?")),
+            None => e.help(),
+        };
+        let help = help.map(|h| format!("\n help: {h}")).unwrap_or_default();
         Failure::Usage(format!("invalid value for '--kernel': {e}{help}"))
     };
     text.parse().map(KernelChoice::Kernel).map_err(wrong)
 }
 
 pub(crate) fn exec(run: &RunArgs) -> Exec {
-    Exec::new().threads(run.threads.unwrap_or(0)).memory(memory(run)).seed(run.seed)
+    Exec::new().threads(run.threads.map_or(0, usize::from)).memory(memory(run)).seed(run.seed)
 }
 
 /// The budget: what was asked for, or 60 % of what the system says is free.
@@ -152,11 +216,12 @@ fn free_memory() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// The points with columns divided by their standard deviation.
-pub(crate) fn standardised(points: &Points<f64>, exec: &Exec) -> Result<Points<f64>> {
-    let model = mercer::Pca::new().standardise(true).components(1).fit_with(points, exec)?;
+/// The points with columns centred and divided by their standard deviation, as the models do it.
+pub(crate) fn standardised(input: &Input, exec: &Exec) -> Result<Points<f64>> {
+    let model = mercer::Pca::new().standardise(true).components(1).fit_with(&input.points, exec);
+    let model = model.map_err(|e| input.about(e))?;
     let (mean, scale) = (model.mean(), model.scale());
-    Ok(Points::from_fn(points.n(), points.d(), |i, j| (points.row(i)[j] - mean[j]) / scale[j]))
+    Ok(Points::from_fn(input.points.n(), input.points.d(), |i, j| (input.points.row(i)[j] - mean[j]) / scale[j]))
 }
 
 /// What a user should know about the columns before trusting distances between rows.
@@ -183,11 +248,10 @@ pub(crate) fn hints(input: &Input, scaled: bool) -> Vec<String> {
     hints
 }
 
-/// The columns of text of a table, for messages.
-pub(crate) fn class_column<'a>(input: &'a Input, label: Option<&str>) -> Option<&'a Column> {
-    let named = |name: &str| input.kept.columns.iter().find(|c| c.name == name);
-    match label {
-        Some(name) => named(name),
-        None => input.kept.columns.iter().find(|c| matches!(c.values, Values::Text(_))),
+/// The column of labels: the one that is named, or the first kept column that is no identifier.
+pub(crate) fn class_column<'a>(input: &'a Input, args: &DataArgs) -> Option<&'a Column> {
+    match &args.read.label {
+        Some(name) => input.kept.columns.iter().find(|c| c.name == *name),
+        None => input.kept.columns.iter().find(|c| !args.read.id.contains(&c.name)),
     }
 }

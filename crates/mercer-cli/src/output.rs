@@ -46,6 +46,16 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl Failure {
+    /// The same failure, with the file that it is about.
+    pub(crate) fn about(self, source: &str) -> Self {
+        match self {
+            Failure::Error { message, help } => Failure::Error { message: format!("{source}: {message}"), help },
+            other => other,
+        }
+    }
+}
+
 /// Standard output and standard error, with colour where it is wanted.
 pub(crate) struct Terminal {
     pub(crate) out: BufWriter<AutoStream<io::Stdout>>,
@@ -74,6 +84,14 @@ impl Terminal {
             (false, true) => Box::new(&mut self.err),
             (false, false) => Box::new(&mut self.out),
         }
+    }
+
+    /// Data goes to standard output as it is: colours are not looked for in it.
+    pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.flush()?;
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        Ok(out.flush()?)
     }
 
     pub(crate) fn finish(&mut self) -> std::result::Result<(), Failure> {

@@ -28,17 +28,20 @@ pub(crate) fn run(args: &StepsArgs, run: &RunArgs, terminal: &mut Terminal) -> R
     let spread: Vec<usize> = (0..rows).map(|i| i * n / rows).collect();
     data.points = Points::from_fn(rows, data.points.d(), |i, j| data.points.row(spread[i])[j]);
     let new = new_point(args, &data.points)?;
-    let out = &mut terminal.out;
+    // Nothing is printed until all of it is known.
+    let mut text: Vec<u8> = Vec::new();
+    let out = &mut text;
     let numbers: Vec<String> = spread.iter().map(|i| (i + 1).to_string()).collect();
     line(out, "data", format!("{}: rows {} of {n}", data.source, numbers.join(", ")))?;
     let steps = Steps { x: &data.points, columns: &data.columns, new, k: args.components, exec: exec(run) };
     match choice {
-        KernelChoice::None => steps.pca(out)?,
-        KernelChoice::Kernel(kernel) => steps.kernel_pca(&kernel, out)?,
+        KernelChoice::None => steps.pca(out).map_err(|f| f.about(&data.source))?,
+        KernelChoice::Kernel(kernel) => steps.kernel_pca(&kernel, out).map_err(|f| f.about(&data.source))?,
         KernelChoice::Precomputed => {
             return Err(Failure::Usage("steps begins with points: '--kernel precomputed' has none".into()));
         }
     }
+    terminal.out.write_all(&text)?;
     Ok(Outcome::Done)
 }
 
@@ -68,7 +71,7 @@ impl Steps<'_> {
     fn kernel_pca(&self, kernel: &mercer::Kernel, out: &mut dyn Write) -> Result<()> {
         let bound = Bound::new(kernel, self.x)?;
         step(out, "", "the points", "x_1, ..., x_n")?;
-        self.points(self.x, out)?;
+        self.points("x_", self.x, out)?;
         step(out, "M5", "the Gram matrix", "K_ij = k(x_i, x_j)")?;
         line(out, "  kernel", bound.kernel())?;
         for choice in bound.choices() {
@@ -99,7 +102,7 @@ impl Steps<'_> {
         step(out, "M10", "scores of the points", "z_i = sum_j alpha_j K~_ij = u_i sqrt(lambda)")?;
         self.components(&model.scores(), out)?;
         step(out, "M11", "a new point", "z(x) = sum_i alpha_i k~(x, x_i)")?;
-        self.points(&self.new, out)?;
+        self.points("x", &self.new, out)?;
         let row: Vec<f64> = self.x.rows().map(|x| bound.eval(self.new.row(0), x)).collect();
         list("k", &row, out)?;
         let mean = row.iter().sum::<f64>() / row.len() as f64;
@@ -113,7 +116,7 @@ impl Steps<'_> {
     fn pca(&self, out: &mut dyn Write) -> Result<()> {
         let k = self.k.min(self.x.d()).min(self.x.n());
         step(out, "", "the points", "x_1, ..., x_n")?;
-        self.points(self.x, out)?;
+        self.points("x_", self.x, out)?;
         let moments = Moments::of(self.x)?;
         step(out, "M1", "mean and scatter", "m = (1/n) sum x_i,  S = sum (x_i - m)(x_i - m)'")?;
         list("m", &moments.mean(), out)?;
@@ -136,23 +139,26 @@ impl Steps<'_> {
         step(out, "M2", "scores", "y = F'(x - m)")?;
         self.components(&model.transform(self.x)?, out)?;
         step(out, "M2", "reconstruction", "x^ = m + F y")?;
-        self.points(&model.reconstruct(&model.transform(self.x)?)?, out)?;
+        self.points("x^_", &model.reconstruct(&model.transform(self.x)?)?, out)?;
         step(out, "M3", "squared error", "sum |x - x^|^2 = sum of the discarded lambda")?;
         let errors = model.squared_errors(self.x)?;
         list("errors", &errors, out)?;
         list("sum", &[errors.iter().sum()], out)?;
         list("discarded", &[model.spectrum().discarded()], out)?;
         step(out, "M2", "a new point", "y = F'(x - m)")?;
-        self.points(&self.new, out)?;
+        self.points("x", &self.new, out)?;
         list("y", model.transform(&self.new)?.row(0), out)
     }
 
     /// Points under the names of their columns.
-    fn points(&self, x: &Points<f64>, out: &mut dyn Write) -> Result<()> {
+    fn points(&self, name: &str, x: &Points<f64>, out: &mut dyn Write) -> Result<()> {
         let rows: Vec<Vec<String>> = x
             .rows()
             .enumerate()
-            .map(|(i, r)| std::iter::once(format!("x_{}", i + 1)).chain(r.iter().map(|v| short(*v))).collect())
+            .map(|(i, r)| {
+                let name = if name.ends_with('_') { format!("{name}{}", i + 1) } else { name.to_string() };
+                std::iter::once(name).chain(r.iter().map(|v| short(*v))).collect()
+            })
             .collect();
         let header: Vec<&str> = std::iter::once("").chain(self.columns.iter().map(String::as_str)).collect();
         Ok(table(out, &header, &rows)?)
@@ -183,15 +189,15 @@ fn list(name: &str, values: &[f64], out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
+/// All entries with as many digits as the largest needs, in columns as wide as the widest.
 fn matrix(a: &Block, out: &mut dyn Write) -> Result<()> {
-    let text = |i: usize, j: usize| format!("{:.5}", a.at(i, j));
-    let size = |v: f64| v.abs().max(1.0).log10();
-    let wide = a.as_slice().iter().any(|v| size(*v) >= 6.0);
+    let largest = a.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    let plain = largest == 0.0 || (1e-2..1e6).contains(&largest);
+    let text = |v: f64| if plain { format!("{v:.5}") } else { format!("{v:.3e}") };
+    let width = a.as_slice().iter().map(|v| text(*v).len()).max().unwrap_or(0) + 2;
     for i in 0..a.n() {
-        let cells: Vec<String> = (0..a.b())
-            .map(|j| if wide { format!("{:>12}", short(a.at(i, j))) } else { format!("{:>12}", text(i, j)) })
-            .collect();
-        writeln!(out, " {}", cells.join(""))?;
+        let cells: String = (0..a.b()).map(|j| format!("{:>width$}", text(a.at(i, j)))).collect();
+        writeln!(out, "{cells}")?;
     }
     Ok(())
 }

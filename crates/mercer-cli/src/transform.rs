@@ -1,19 +1,18 @@
 //! `mercer transform` and `mercer reconstruct`: a fitted model on other data.
 
-use std::io::Write;
-
 use mercer::{AnyModel, Points};
 use mercer_io::{Column, Format, Outputs, SavedModel, Table, load_model, write_table};
 
-use crate::args::{OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
+use crate::args::{From, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
 use crate::fit::component;
 use crate::input::{self, exec, load_for};
-use crate::output::{Outcome, Result, Terminal, line, short};
+use crate::output::{Failure, Outcome, Result, Terminal, line, short};
 
 pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
-    let SavedModel { model, columns } = load_model(&args.model)?;
-    let data = load_for(&args.data, run, &columns)?;
-    let scores = model.transform(&data.points, &exec(run))?;
+    let saved = load_model(&args.model)?;
+    let data = load_for(&args.data, run, &saved)?;
+    let model = saved.model;
+    let scores = model.transform(&data.points, &exec(run)).map_err(|e| data.about(e))?;
     let mut scores = Table::of_points(&scores, component);
     if args.errors {
         scores.columns.push(Column::numbers("squared_error", model.squared_errors(&data.points)?));
@@ -30,11 +29,18 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     let SavedModel { model, columns } = load_model(&args.model)?;
     let names: Vec<String> = (0..model.components()).map(component).collect();
     let (table, kept) = input::read(&args.data, run)?;
-    let are_scores = names.iter().all(|n| table.column(n).is_ok());
-    let wanted = if are_scores { &names } else { &columns };
+    let are_scores = match args.from {
+        From::Scores => true,
+        From::Points => false,
+        From::Auto => guess(&table, &names, &columns)?,
+    };
+    let wanted: (&[String], _) = if are_scores { (&names, None) } else { (&columns, model.column_means()) };
     let data = input::split(&args.data, table, &kept, Some(wanted))?;
-    let scores: Points<f64> =
-        if are_scores { data.points.clone() } else { model.transform(&data.points, &exec(run))? };
+    let scores: Points<f64> = if are_scores {
+        data.points.clone()
+    } else {
+        model.transform(&data.points, &exec(run)).map_err(|e| data.about(e))?
+    };
     let back = model.reconstruct(&scores)?;
     let features = match &model {
         AnyModel::Pca(m) => m.embedding().names(&columns),
@@ -56,14 +62,29 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     Ok(Outcome::Done)
 }
 
+/// Whether a table has scores, and not the points that the model was fitted to. What may be either is refused.
+fn guess(table: &Table, scores: &[String], points: &[String]) -> Result<bool> {
+    let numeric: Vec<String> = table.columns.iter().filter(|c| c.is_numeric()).map(|c| c.name.clone()).collect();
+    let fits = |names: &[String]| {
+        names.iter().all(|n| numeric.contains(n)) || (input::unnamed(&numeric) && numeric.len() == names.len())
+    };
+    match (fits(scores), fits(points)) {
+        (true, false) => Ok(true),
+        (true, true) => Err(Failure::Error {
+            message: format!("{}: may be scores or points of this model", table.source),
+            help: Some("say which with --from scores or --from points".into()),
+        }),
+        (false, _) => Ok(false),
+    }
+}
+
 /// Writes a table to a file, whole or not at all, or to standard output.
 pub(crate) fn write(table: &Table, args: &OutputArgs, terminal: &mut Terminal) -> Result<()> {
     let by_name = Format::of_name(&args.output);
-    let format = args.format.map(Format::from).or(by_name).unwrap_or(Format::Csv);
+    let format = args.format.map(|f| f.into()).or(by_name).unwrap_or(Format::Csv);
     let bytes = write_table(table, format)?;
     if args.output == "-" {
-        terminal.out.write_all(&bytes)?;
-        return Ok(());
+        return terminal.data(&bytes);
     }
     let mut outputs = Outputs::new();
     outputs.stage(&args.output, bytes)?;

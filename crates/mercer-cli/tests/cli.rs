@@ -167,10 +167,9 @@ fn components_by_number_share_or_all() {
     let count = |k: &str| {
         run.ok(&["fit", "digits", "-k", k, "-o", "-", "-q"]).lines().next().expect("names").split(',').count()
     };
-    // digits has no text column: its class is a number like the others unless it is named
-    assert_eq!(count("3"), 3);
-    let named = run.ok(&["fit", "digits", "--label", "class", "-k", "0.95", "-o", "-", "-q"]);
-    assert_eq!(named.lines().next().expect("names").split(',').count(), 1 + 29);
+    // the labels of an embedded set are kept, though those of digits are numbers
+    assert_eq!(count("3"), 1 + 3);
+    assert_eq!(count("0.95"), 1 + 29);
     let all = run.ok(&["fit", "iris", "-k", "all", "-o", "-", "-q"]);
     assert!(all.starts_with("class,PC1,PC2,PC3,PC4\n"));
     has(&run.fails(2, &["fit", "iris", "-k", "0"]), &["share like 0.95"]);
@@ -290,7 +289,10 @@ fn wrong_calls_exit_with_two_and_suggest() {
     has(&run.fails(2, &["fit", "iris", "--kernel", "linear + rbf", "--gamma", "2"]), &["into the expression"]);
     has(&run.fails(2, &["fit", "iris", "--embed", "monomial:2"]), &["monomials"]);
     has(&run.fails(2, &["fit", "iris", "--memory", "lots"]), &["500M"]);
-    has(&run.fails(2, &["compare", "digits"]), &["--label"]);
+    run.put("plain.csv", "a,b\n1,2\n3,4\n");
+    has(&run.fails(2, &["compare", "plain.csv"]), &["--label"]);
+    has(&run.fails(2, &["fit", "iris", "--kernel", "precomputd"]), &["did you mean 'precomputed'?"]);
+    has(&run.fails(2, &["fit", "iris", "--kernel", "precomputed", "--gamma", "2"]), &["no meaning"]);
     has(&run.fails(2, &["check", "iris"]), &["--kernel"]);
     has(&run.fails(2, &["fit", "iris", "-o", "-", "--json"]), &["--json"]);
 }
@@ -303,12 +305,12 @@ fn bad_data_exits_with_one_and_leaves_everything_as_it_was() {
         ("text.csv", "a,b\n1,2\n3,oops\n5,6\n", &["text.csv, line 3, column 'b': 'oops'", "--id"]),
         ("ragged.csv", "a,b\n1,2\n3\n", &["ragged.csv, line 3: 1 fields where"]),
         ("empty.csv", "", &["empty.csv: has no rows"]),
-        ("single.csv", "a,b\n1,2\n", &["1 points, but at least 2 are needed"]),
+        ("single.csv", "a,b\n1,2\n", &["single.csv: 1 points, but at least 2 are needed", "more rows"]),
         ("twice.csv", "a,a\n1,2\n3,4\n", &["'a' stands twice"]),
         ("gaps.csv", "a,b\n1,\n3,4\n", &["1 missing values in 1 columns (b)", "--missing mean or --missing drop"]),
         ("inf.csv", "a,b\n1,inf\n3,4\n", &["row 1, column 'b': value inf is not finite"]),
         ("words.csv", "a,b\nx,y\nz,w\n", &["no numeric column"]),
-        ("huge.csv", "a,b\n1e200,2\n-1e200,4\n", &["1e200", "rescale"]),
+        ("huge.csv", "a,b\n1e200,2\n-1e200,4\n", &["huge.csv, row 1, column 'a': value 1e200", "rescale"]),
     ];
     for (name, text, parts) in cases {
         run.put(name, text);
@@ -377,6 +379,89 @@ fn damaged_parquet_is_an_error_without_noise() {
         refused += usize::from(!output.status.success());
     }
     assert!(refused > 10);
+}
+
+#[test]
+fn standard_output_has_the_bytes_of_the_file() {
+    let run = Run::new();
+    for format in ["csv", "tsv", "npy", "parquet"] {
+        let name = format!("iris.{format}");
+        run.ok(&["data", "iris", "-o", &name]);
+        let output = run.output(&["data", "iris", "--format", format]);
+        assert!(output.status.success() && output.stdout == fs::read(run.path().join(&name)).expect(&name), "{format}");
+        let output = run.output(&["fit", "iris", "-k", "2", "-o", "-", "--format", format]);
+        run.ok(&["fit", "iris", "-k", "2", "-o", "f", "--format", format]);
+        assert!(output.stdout == fs::read(run.path().join(format!("f.scores.{format}"))).expect("scores"), "{format}");
+    }
+    // a pipe that is named as a file is written to
+    let script = format!("'{}' data iris -o /dev/stdout | head -n 1", env!("CARGO_BIN_EXE_mercer"));
+    let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
+    assert!(output.stdout.starts_with(b"sepal_length"), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn reconstruct_does_not_guess_what_may_be_either() {
+    let run = Run::new();
+    run.ok(&["fit", "iris", "-k", "4", "-o", "m", "--format", "npy", "-q"]);
+    has(
+        &run.fails(1, &["reconstruct", "m.mercer.safetensors", "m.scores.npy"]),
+        &["scores or points", "--from scores"],
+    );
+    let back = run.ok(&["reconstruct", "m.mercer.safetensors", "m.scores.npy", "--from", "scores", "-q"]);
+    assert!(back.starts_with("sepal_length,sepal_width,petal_length,petal_width\n5."), "{back}");
+    run.ok(&["fit", "iris", "-k", "2", "-o", "two", "--format", "npy", "-q"]);
+    assert!(run.ok(&["reconstruct", "two.mercer.safetensors", "two.scores.npy", "-q"]).starts_with("sepal_length"));
+}
+
+#[test]
+fn gaps_in_new_data_are_filled_with_the_means_of_the_fitted() {
+    let run = Run::new();
+    for kernel in [vec![], vec!["--kernel", "gaussian"], vec!["--kernel", "gaussian", "--scale"]] {
+        let mut fit = vec!["fit", "iris", "-k", "2", "-o", "m", "-q"];
+        fit.extend(kernel);
+        run.ok(&fit);
+        run.put("gap.csv", "sepal_length,sepal_width,petal_length,petal_width\n5.1,,1.4,0.2\n");
+        run.put("full.csv", "sepal_length,sepal_width,petal_length,petal_width\n5.1,3.0573333333333337,1.4,0.2\n");
+        let first =
+            |text: String| text.lines().nth(1).expect("a row").split(',').next().map(|v| v.parse::<f64>().expect("x"));
+        let gap =
+            first(run.ok(&["transform", "m.mercer.safetensors", "gap.csv", "--missing", "mean", "-q"])).expect("x");
+        let full = first(run.ok(&["transform", "m.mercer.safetensors", "full.csv", "-q"])).expect("x");
+        assert!((gap - full).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn nothing_is_kept_or_chosen_in_silence() {
+    let run = Run::new();
+    has(&run.ok(&["compare", "iris", "--kernel", "sigmoid(gamma=0.05, coef0=-1)"]), &["not positive semi-definite"]);
+    has(&run.ok(&["compare", "iris", "--kernel", "gaussian"]), &["gamma = 0.1795", "median"]);
+    has(&run.ok(&["fit", "rings", "-k", "2"]), &["PC1 and PC2 are equal within the error: only the space"]);
+    has(
+        &run.ok(&["fit", "rings", "--kernel", "gaussian(gamma=3)", "-k", "2"]),
+        &["PC2 and components that were not kept"],
+    );
+    run.put("named.csv", "PC1,a,b\nx,1,2\ny,3,5\nz,6,6\n");
+    has(&run.fails(1, &["fit", "named.csv", "-o", "out"]), &["'PC1' has the name of a result"]);
+    run.put("ids.csv", "id,a,b\nx,1,2\ny,3,5\nz,6,6\n");
+    has(&run.fails(1, &["compare", "ids.csv"]), &["3 labels on 3 rows", "--label"]);
+    let text = run.ok(&["fit", "iris", "--kernel", "linear"]);
+    assert!(!text.contains("asked for"), "{text}");
+    run.put("flat.csv", "a,b\n1,2\n1,2\n1,2\n");
+    has(&run.ok(&["fit", "flat.csv", "--kernel", "gaussian"]), &["no component has variance"]);
+}
+
+#[test]
+fn nesting_threads_and_endless_files_do_not_hang() {
+    let run = Run::new();
+    let deep = format!("{}linear{}", "normalised(".repeat(40), ")".repeat(40));
+    run.ok(&["fit", "iris", "--kernel", &deep, "-k", "2", "-o", "deep", "-q"]);
+    run.ok(&["transform", "deep.mercer.safetensors", "iris", "-q"]);
+    has(&run.fails(2, &["fit", "iris", "-j", "20000"]), &["1024"]);
+    run.put("a.csv", "a,b\n1,2\n3,4\n");
+    has(&run.fails(1, &["fit", "a.csv", "--skip", "99999999999"]), &["no rows"]);
+    has(&run.fails(1, &["info", "/dev/zero"]), &["a device"]);
+    has(&run.fails(2, &["fit", "iris", "-o", ""]), &["file names"]);
 }
 
 #[test]

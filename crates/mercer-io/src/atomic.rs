@@ -30,14 +30,9 @@ impl Outputs {
     pub fn stage(&mut self, path: impl AsRef<Path>, bytes: Vec<u8>) -> Result<()> {
         let path = path.as_ref();
         let shown = path.display().to_string();
-        let target = match fs::symlink_metadata(path) {
-            Ok(facts) if facts.file_type().is_symlink() => {
-                fs::canonicalize(path).map_err(Error::io(&shown, "followed"))?
-            }
-            _ => path.to_path_buf(),
-        };
         let mut permissions = None;
-        if let Ok(facts) = fs::metadata(&target) {
+        let mut target = path.to_path_buf();
+        if let Ok(facts) = fs::metadata(path) {
             if facts.is_dir() {
                 return Err(Error::NotRegular { file: shown, what: "a directory" });
             }
@@ -45,7 +40,12 @@ impl Outputs {
                 self.direct.push((target, bytes));
                 return Ok(());
             }
+            // A link stays a link: its file is replaced. And what may not be written is not replaced either.
+            target = fs::canonicalize(path).map_err(Error::io(&shown, "followed"))?;
+            OpenOptions::new().write(true).open(&target).map_err(Error::io(&shown, "written"))?;
             permissions = Some(facts.permissions());
+        } else if fs::symlink_metadata(path).is_ok() {
+            return Err(Error::NotRegular { file: shown, what: "a link to nothing" });
         }
         let folder = match target.parent() {
             Some(p) if !p.as_os_str().is_empty() => p,

@@ -27,17 +27,18 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
         Header::Yes => true,
         Header::No => false,
         Header::Auto => {
-            let numbers = first.iter().all(|f| f.parse::<f64>().is_ok());
-            if numbers {
-                notes.push("no names in the first line, which is all numbers (--header yes takes it as names)".into());
+            let second = file.next()?.map(|line| line.text(name)).transpose()?.unwrap_or_default();
+            let yes = looks_like_names(&first, &second);
+            if !yes {
+                notes.push("the first line has numbers and is taken as data (--header yes takes it as names)".into());
             }
-            !numbers
+            yes
         }
     };
     let names = column_names(name, has_header.then_some(&first), first.len())?;
 
-    // Columns are read as numbers until one is not. A column that began as text is read again as text; one that
-    // breaks off later is an error, unless it was asked for as text.
+    // Columns are read as numbers. One with more words than numbers is read again as text; a word among numbers is an
+    // error, unless the column was asked for as text.
     let mut kinds: Vec<Kind> =
         names.iter().map(|n| if options.text.contains(n) { Kind::Text } else { Kind::Number }).collect();
     let columns = loop {
@@ -56,6 +57,13 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
     Ok(table)
 }
 
+/// Names have no number among them, or stand over a column of numbers without being one.
+fn looks_like_names(first: &[String], second: &[String]) -> bool {
+    let is_number = |f: &String| f.parse::<f64>().is_ok() && !MISSING.contains(&f.as_str());
+    let is_word = |f: &String| !is_number(f) && !MISSING.contains(&f.as_str());
+    !first.iter().any(is_number) || first.iter().zip(second).any(|(f, s)| is_word(f) && is_number(s))
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Number,
@@ -72,8 +80,9 @@ fn read_columns(name: &str, file: &mut Lines<'_>, names: &[String], kinds: &[Kin
         .iter()
         .map(|k| if *k == Kind::Text { Values::Text(Vec::new()) } else { Values::Numbers(Vec::new()) })
         .collect();
-    let mut is_text = vec![false; names.len()];
-    let mut seen_number = vec![false; names.len()];
+    // What a column has that is not a number: how often, and where first.
+    let mut words: Vec<Option<(usize, u64, String)>> = vec![None; names.len()];
+    let mut numbers = vec![0usize; names.len()];
     while let Some(line) = file.next()? {
         if line.record.len() != names.len() {
             let (found, expected) = (line.record.len(), names.len());
@@ -83,24 +92,32 @@ fn read_columns(name: &str, file: &mut Lines<'_>, names: &[String], kinds: &[Kin
             let text = std::str::from_utf8(field).map_err(|_| line.not_utf8(name))?;
             match &mut columns[c] {
                 Values::Text(values) => values.push(text.to_string()),
-                Values::Numbers(_) if is_text[c] => {}
                 Values::Numbers(values) => {
                     if MISSING.contains(&text) {
                         values.push(f64::NAN);
                     } else if let Ok(v) = text.parse::<f64>() {
-                        seen_number[c] = true;
+                        numbers[c] += 1;
                         values.push(v);
-                    } else if seen_number[c] {
-                        let (column, value) = (names[c].clone(), text.to_string());
-                        return Err(Error::NotANumber { file: name.into(), line: line.number, column, value });
                     } else {
-                        is_text[c] = true;
+                        let first = words[c].get_or_insert_with(|| (0, line.number, text.to_string()));
+                        first.0 += 1;
+                        values.push(f64::NAN);
                     }
                 }
             }
         }
     }
-    let again: Vec<usize> = (0..names.len()).filter(|&c| is_text[c]).collect();
+    let mut again = Vec::new();
+    for (c, word) in words.into_iter().enumerate() {
+        match word {
+            // A column of numbers in which something is wrong.
+            Some((count, line, value)) if count <= numbers[c] => {
+                return Err(Error::NotANumber { file: name.into(), line, column: names[c].clone(), value });
+            }
+            Some(_) => again.push(c),
+            None => {}
+        }
+    }
     Ok(if again.is_empty() { Read::Whole(columns) } else { Read::Again(again) })
 }
 
@@ -122,7 +139,7 @@ fn skip_lines(bytes: &[u8], count: usize) -> &[u8] {
     for _ in 0..count {
         rest = match rest.iter().position(|b| *b == b'\n') {
             Some(at) => &rest[at + 1..],
-            None => &[],
+            None => return &[],
         };
     }
     rest

@@ -20,15 +20,18 @@ pub enum Error {
     Empty { file: String },
     #[error("{file}, line {line}: {found} fields where the lines before have {expected}")]
     Ragged { file: String, line: u64, found: usize, expected: usize },
-    #[error("{file}, line {line}, column '{column}': '{value}' is not a number, though the values before it are")]
+    #[error(
+        "{file}, line {line}, column '{column}': '{}' is not a number, though most values of the column are",
+        shown(value)
+    )]
     NotANumber { file: String, line: u64, column: String, value: String },
     #[error("{file}, row {row}, column '{column}': value {value} is not finite")]
     NotFinite { file: String, row: usize, column: String, value: f64 },
     #[error("{file}, line {line}: the text is not UTF-8")]
     NotUtf8 { file: String, line: u64 },
-    #[error("{file}: column name '{name}' stands twice, as column {first} and column {second}")]
+    #[error("{file}: column name '{}' stands twice, as column {first} and column {second}", shown(name))]
     DuplicateColumn { file: String, name: String, first: usize, second: usize },
-    #[error("{file}: there is no column '{name}'")]
+    #[error("{file}: there is no column '{}'", shown(name))]
     UnknownColumn { file: String, name: String, nearest: Option<String>, known: Vec<String> },
     #[error("{file}: {count} missing values in {} columns ({}), the first in row {row}", columns.len(), listed(columns))]
     Missing { file: String, count: usize, columns: Vec<String>, row: usize },
@@ -88,9 +91,19 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
+/// A value as it can be shown: cut to a readable length, control characters escaped.
+pub(crate) fn shown(value: &str) -> String {
+    const LONGEST: usize = 60;
+    let text: String = value.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    // Quotes need no escape here.
+    let text = text.replace("\\'", "'").replace("\\\"", "\"");
+    if value.chars().nth(LONGEST).is_some() { text + "..." } else { text }
+}
+
 /// The first few names.
 fn listed(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let more = if names.len() > SHOWN { ", ..." } else { "" };
-    format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
+    let first: Vec<String> = names.iter().take(SHOWN).map(|n| shown(n)).collect();
+    format!("{}{more}", first.join(", "))
 }

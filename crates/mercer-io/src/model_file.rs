@@ -12,13 +12,15 @@ use safetensors::{SafeTensors, serialize};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::Outputs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::reader::read_file;
 
 const FORMAT: &str = "model";
 /// The version of the format, and the key of the metadata that it stands under.
 const VERSION: &str = "mercer-model/1";
 const KEY: &str = "mercer";
+/// No model file is larger: 64 GB.
+const MODEL_LIMIT: u64 = 64_000_000_000;
 
 /// A model with what the command knows about its data.
 #[derive(Clone, Debug)]
@@ -201,14 +203,8 @@ impl SavedModel {
 /// # Errors
 /// When it cannot be read or is not a model.
 pub fn load_model(path: &str) -> Result<SavedModel> {
-    if !Path::new(path).exists() {
-        return Err(Error::Io {
-            file: path.into(),
-            action: "read",
-            source: std::io::Error::new(std::io::ErrorKind::NotFound, "no such file"),
-        });
-    }
-    SavedModel::from_bytes(path, &read_file(path, u64::MAX)?)
+    // A device has no end; a file or a pipe has, and a model is not larger than the memory it was fitted in.
+    SavedModel::from_bytes(path, &read_file(path, MODEL_LIMIT)?)
 }
 
 fn mercer_unsupported(what: &str) -> Error {
@@ -320,6 +316,11 @@ impl Facts {
                 (AnyModel::KernelPca(KernelPcaModel::from_parts(parts)?), width)
             }
         };
+        let mut names: Vec<&String> = self.columns.iter().collect();
+        names.sort();
+        if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
+            return Err(tensors.damaged(format!("column name '{}' stands twice", shown(twice[0]))));
+        }
         if self.columns.len() != d {
             return Err(tensors.damaged(format!("{} column names for {d} columns", self.columns.len())));
         }

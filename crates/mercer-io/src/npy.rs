@@ -24,9 +24,12 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Table> {
     let DType::Plain(kind) = file.dtype() else { return Err(unsupported(name, &file.dtype().descr())) };
     let kind = kind.to_string();
     let size: u64 = kind.get(2..).and_then(|s| s.parse().ok()).ok_or_else(|| unsupported(name, &kind))?;
-    let header = bytes.len() as u64 - header_rest(bytes);
+    let (fixed, text) = header_size(bytes);
+    if n == 0 || d == 0 {
+        return Err(Error::Empty { file: name.into() });
+    }
     let data = n.checked_mul(d).and_then(|c| c.checked_mul(size));
-    if data.and_then(|d| d.checked_add(header)).is_none_or(|whole| whole > bytes.len() as u64) {
+    if data.and_then(|d| d.checked_add(fixed + text)).is_none_or(|whole| whole > bytes.len() as u64) {
         let what = format!("a header of {n} x {d} values in a file of {} bytes", bytes.len());
         return Err(Error::damaged(name, FORMAT, what));
     }
@@ -64,13 +67,12 @@ fn numbers<T: npyz::Deserialize>(name: &str, file: NpyFile<&[u8]>, f: impl Fn(T)
     values.map(|v| v.map(&f).map_err(|e| Error::damaged(name, FORMAT, e))).collect()
 }
 
-/// The bytes that version, length field and header text leave for values.
-fn header_rest(bytes: &[u8]) -> u64 {
-    let (fixed, text) = match bytes.get(6) {
+/// The size of version and length field, and of the header text that the length field promises.
+fn header_size(bytes: &[u8]) -> (u64, u64) {
+    match bytes.get(6) {
         Some(1) => (10, bytes.get(8..10).map_or(0, |b| u64::from(u16::from_le_bytes([b[0], b[1]])))),
         _ => (12, bytes.get(8..12).map_or(0, |b| u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]])))),
-    };
-    (bytes.len() as u64).saturating_sub(fixed + text)
+    }
 }
 
 /// The length of the header must fit the file: nothing is allocated for a header that is not there.
@@ -78,7 +80,8 @@ fn check_header(name: &str, bytes: &[u8]) -> Result<()> {
     if bytes.len() < 12 || !bytes.starts_with(b"\x93NUMPY") {
         return Err(Error::damaged(name, FORMAT, "it does not begin like one"));
     }
-    if header_rest(bytes) == 0 && !bytes.ends_with(b"\n") {
+    let (fixed, text) = header_size(bytes);
+    if fixed + text > bytes.len() as u64 {
         return Err(Error::damaged(name, FORMAT, "its header is longer than the file"));
     }
     Ok(())

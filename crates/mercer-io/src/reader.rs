@@ -93,7 +93,8 @@ pub fn read_with(name: &str, options: &ReadOptions) -> Result<Table> {
         within("standard input", bytes.len() as u64, limit)?;
         return parse("standard input", &bytes, options);
     }
-    if !Path::new(name).exists() {
+    // A file that cannot be looked at is not taken for one that is not there.
+    if !Path::new(name).try_exists().map_err(Error::io(name, "read"))? {
         return match embedded::find(name) {
             Some(set) => {
                 parse(name, set.csv().as_bytes(), &ReadOptions { text: options.text.clone(), ..Default::default() })
@@ -113,6 +114,9 @@ pub(crate) fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
     if facts.is_dir() {
         return Err(Error::NotRegular { file: name.into(), what: "a directory" });
     }
+    if is_device(&facts) {
+        return Err(Error::NotRegular { file: name.into(), what: "a device" });
+    }
     within(name, facts.len(), limit)?;
     let mut bytes = Vec::new();
     // A pipe tells no length: what is read is limited as well.
@@ -120,6 +124,20 @@ pub(crate) fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io(name, "read"))?;
     within(name, bytes.len() as u64, limit)?;
     Ok(bytes)
+}
+
+/// Whether it is a device, which may have no end. Standard input has its own name, `-`.
+fn is_device(facts: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        facts.file_type().is_char_device() || facts.file_type().is_block_device()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = facts;
+        false
+    }
 }
 
 fn within(file: &str, size: u64, limit: u64) -> Result<()> {

@@ -177,23 +177,6 @@ impl Table {
         Ok(&self.columns[self.position(name)?])
     }
 
-    /// Splits into the numeric columns that are not named in `kept`, and the others, in order.
-    ///
-    /// # Errors
-    /// When a kept name does not exist or no numeric column is left.
-    pub fn split(self, kept: &[String]) -> Result<(Table, Table)> {
-        for name in kept {
-            self.position(name)?;
-        }
-        let (numbers, others): (Vec<Column>, Vec<Column>) =
-            self.columns.into_iter().partition(|c| c.is_numeric() && !kept.contains(&c.name));
-        if numbers.is_empty() {
-            return Err(Error::NoNumbers { file: self.source });
-        }
-        let part = |columns| Table { source: self.source.clone(), columns, notes: Vec::new(), rows: self.rows };
-        Ok((Table { notes: self.notes.clone(), ..part(numbers) }, part(others)))
-    }
-
     /// Deals with missing values of numeric columns, in `self` and in step with it in `beside`; returns what was done.
     ///
     /// # Errors
@@ -250,6 +233,19 @@ impl Table {
                 Ok(Some(format!("{dropped} rows with missing values dropped")))
             }
         }
+    }
+
+    /// Puts `means` in place of missing values, one per column of numbers; returns what was done.
+    pub fn fill_missing(&mut self, means: &[f64]) -> Option<String> {
+        let mut count = 0;
+        for (column, mean) in self.columns.iter_mut().zip(means) {
+            let Values::Numbers(values) = &mut column.values else { continue };
+            for v in values.iter_mut().filter(|v| v.is_nan()) {
+                *v = *mean;
+                count += 1;
+            }
+        }
+        (count > 0).then(|| format!("{count} missing values replaced by the means of the fitted data"))
     }
 
     /// All numeric columns as points.

@@ -113,6 +113,53 @@ fn damaged_files_are_refused_and_never_panic() {
 }
 
 #[test]
+fn facts_that_cannot_be_are_refused() {
+    let bytes = models().swap_remove(4).to_bytes().expect("saves");
+    let head = u64::from_le_bytes(bytes[..8].try_into().expect("eight")) as usize;
+    let with = |from: &str, to: &str| {
+        let text = String::from_utf8(bytes[8..8 + head].to_vec()).expect("text");
+        assert!(text.contains(from), "{from} in {text}");
+        let text = text.replacen(from, to, 1);
+        let mut file = (text.len() as u64).to_le_bytes().to_vec();
+        file.extend(text.as_bytes());
+        file.extend(&bytes[8 + head..]);
+        SavedModel::from_bytes("m", &file)
+    };
+    assert!(with("sepal_width", "sepal_width").is_ok());
+    for (from, to) in [
+        ("sepal_width", "sepal_length"),
+        (r#"\"rank\":1"#, r#"\"rank\":99999999991"#),
+        (r#"\"total\":"#, r#"\"total\":-"#),
+        (r#"\"rounding\":"#, r#"\"rounding\":-"#),
+        (r#"\"n\":150"#, r#"\"n\":149"#),
+        (r#"\"negative_count\":0"#, r#"\"negative_count\":7"#),
+        (r#"\"absolute_mass\":"#, r#"\"absolute_mass\":-"#),
+        ("gaussian(gamma=", "gaussian(gamma=-"),
+    ] {
+        assert!(with(from, to).is_err(), "{to}");
+    }
+}
+
+#[test]
+fn kernels_built_by_hand_come_back_with_every_bit() {
+    let x = read("iris").and_then(|t| t.points()).expect("iris");
+    let (g, l) = (Kernel::gaussian(Gamma::Value(0.3)), Kernel::Linear);
+    let scaled = |w: f64, k: &Kernel| Kernel::Scaled(w, Box::new(k.clone()));
+    for kernel in [
+        Kernel::Sum(vec![l.clone(), Kernel::Sum(vec![g.clone(), Kernel::Cosine])]),
+        Kernel::Product(vec![scaled(0.3, &g), scaled(0.7, &Kernel::Cosine)]),
+        scaled(0.1, &scaled(0.7, &g)),
+        Kernel::Sum(vec![Kernel::Product(vec![g.clone()])]),
+    ] {
+        let model = AnyModel::KernelPca(KernelPca::new(kernel).components(3).fit(&x).expect("fits"));
+        let saved = SavedModel { model, columns: (1..=4).map(|i| format!("x{i}")).collect() };
+        let back = SavedModel::from_bytes("m", &saved.to_bytes().expect("saves")).expect("loads");
+        let exec = Exec::new();
+        assert_eq!(saved.model.transform(&x, &exec), back.model.transform(&x, &exec));
+    }
+}
+
+#[test]
 fn other_versions_and_other_files_are_told_apart() {
     let bytes = models().swap_remove(0).to_bytes().expect("saves");
     let at = bytes.windows(14).position(|w| w == b"mercer-model/1").expect("the version");

@@ -68,6 +68,33 @@ fn headers_may_be_absent() {
 }
 
 #[test]
+fn a_first_line_with_numbers_is_data() {
+    let folder = Folder::new();
+    let rows = |name: &str, text: &str| read(&folder.put(name, text)).expect(name).rows();
+    assert_eq!(rows("labelled.csv", "5.1,3.5,setosa\n4.9,3,setosa\n7,3.2,versicolor\n"), 3);
+    assert_eq!(rows("gap.csv", "1,2,\n3,4,5\n"), 2);
+    // years as names, over a column of numbers that has a word for a name
+    assert_eq!(rows("years.csv", "who,share,2019,2020\na,0.5,1,2\nb,0.7,3,4\n"), 2);
+    assert_eq!(rows("words.csv", "name,class\na,x\nb,y\n"), 2);
+}
+
+#[test]
+fn a_word_among_numbers_is_an_error_wherever_it_stands() {
+    let folder = Folder::new();
+    for text in ["a,b\noops,2\n3,4\n5,6\n", "a,b\n1,2\n3,4\noops,6\n"] {
+        let error = read(&folder.put("w.csv", text)).expect_err("a word").to_string();
+        assert!(error.contains("column 'a': 'oops'"), "{error}");
+    }
+    // mostly words: a column of text
+    let table = read(&folder.put("codes.csv", "a,b\n1,2\nA3,4\nB7,6\n")).expect("reads");
+    assert!(!table.columns[0].is_numeric());
+    // what is shown of a value is short and harmless
+    let long = format!("a,b\n1,2\n3,4\n\u{1b}[31m{},6\n", "x".repeat(100_000));
+    let error = read(&folder.put("long.csv", long)).expect_err("a word").to_string();
+    assert!(error.len() < 300 && !error.contains('\u{1b}'), "{error}");
+}
+
+#[test]
 fn broken_tables_say_where() {
     let folder = Folder::new();
     let says = |name: &str, bytes: &[u8], parts: &[&str]| {
@@ -85,7 +112,8 @@ fn broken_tables_say_where() {
     says("blank.csv", b"\n\n\n", &["no rows"]);
     says("twice.csv", b"a,b,a\n1,2,3\n", &["'a' stands twice, as column 1 and column 3"]);
     says("latin.csv", b"a,b\n1,caf\xe9\n", &["line 2", "not UTF-8"]);
-    says("cut.npy", b"\x93NUMPY\x01\x00\xff\xff{", &["NPY"]);
+    says("cut.npy", b"\x93NUMPY\x01\x00\xff\xff{   ", &["NPY", "longer than the file"]);
+    says("lies.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f8'}\n", &["NPY", "longer than the file"]);
     says("short.npy", b"\x93NUMPY", &["NPY"]);
     says("cut.parquet", b"PAR1 and then nothing", &["Parquet", "cut off"]);
     says("lies.parquet", b"PAR1\xff\xff\xff\x7fPAR1", &["Parquet", "longer than the file"]);
@@ -115,7 +143,11 @@ fn lengths_that_lie_allocate_nothing() {
 fn missing_values() {
     let folder = Folder::new();
     let path = folder.put("gaps.csv", "a,b,c,who\n1,2,3,x\n,NA,4,y\n5,nan,5,z\n");
-    let split = || read(&path).and_then(|t| t.split(&[])).expect("reads");
+    let split = || {
+        let (numbers, words): (Vec<Column>, Vec<Column>) =
+            read(&path).expect("reads").columns.into_iter().partition(Column::is_numeric);
+        (Table::new("gaps", numbers).expect("numbers"), Table::new("gaps", words).expect("words"))
+    };
     let (mut data, mut kept) = split();
     let error = data.resolve_missing(Missing::Error, &mut kept).expect_err("gaps");
     assert!(error.to_string().contains("3 missing values in 2 columns (a, b), the first in row 2"), "{error}");
@@ -185,6 +217,9 @@ fn npy_of_every_type_and_order() {
     );
     assert!(read_bytes(file("<f8", "False", "(1, 1, 1)", f8(&[1.0]))).is_err_and(|e| e.to_string().contains("3 dim")));
     assert!(read_bytes(file("<f8", "False", "(2, 2)", f8(&[1.0]))).is_err());
+    assert!(
+        read_bytes(file("<f8", "False", "(0, 100000000)", vec![])).is_err_and(|e| e.to_string().contains("no rows"))
+    );
     assert!(read_bytes(file("|O", "False", "(1, 1)", vec![0; 8])).is_err());
 }
 
@@ -217,7 +252,7 @@ fn embedded_sets_are_what_they_say() {
     for set in mercer_io::DATA_SETS {
         let table = read(set.name).expect(set.name);
         assert_eq!(table.rows(), set.rows);
-        let (data, kept) = table.split(&[set.label.to_string()]).expect("splits");
-        assert_eq!((data.columns.len(), kept.columns.len()), (set.columns, 1), "{}", set.name);
+        assert_eq!(table.position(set.label).expect("a label"), set.columns, "{}", set.name);
+        assert!(table.columns[..set.columns].iter().all(Column::is_numeric), "{}", set.name);
     }
 }

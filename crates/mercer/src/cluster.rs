@@ -40,9 +40,12 @@ pub struct Clusters {
 }
 
 impl KMeans {
-    /// So many clusters, best of 50 starts.
+    /// Starts when nobody says how many.
+    pub const RESTARTS: usize = 100;
+
+    /// So many clusters, best of [`KMeans::RESTARTS`] starts.
     pub fn new(clusters: usize) -> Self {
-        KMeans { clusters, restarts: 50 }
+        KMeans { clusters, restarts: Self::RESTARTS }
     }
 
     /// The number of starts, of which the best counts.
@@ -73,17 +76,19 @@ impl KMeans {
         x.check_not_huge()?;
         let x = x.to_f64();
         exec.run(|| {
-            let runs: Vec<Clusters> = (0..self.restarts)
+            // The first of the best, whatever order they are found in.
+            let best = (0..self.restarts)
                 .into_par_iter()
-                .map(|r| {
+                .map(|r| -> Result<(usize, Clusters)> {
                     exec.go_on()?;
                     let mut rng = Rng::new(exec.seed_value().wrapping_mul(0x9e37_79b9).wrapping_add(r as u64));
-                    Ok(lloyd(&x, plus_plus(&x, self.clusters, &mut rng)))
+                    Ok((r, lloyd(&x, plus_plus(&x, self.clusters, &mut rng))))
                 })
-                .collect::<Result<_>>()?;
-            // The first of the best, whatever order they were found in.
-            let best = runs.into_iter().reduce(|a, b| if b.inertia < a.inertia { b } else { a });
-            Ok(best.expect("there is at least one start").renumbered())
+                .try_reduce_with(|a, b| {
+                    let order = a.1.inertia.total_cmp(&b.1.inertia).then(a.0.cmp(&b.0));
+                    Ok(if order.is_le() { a } else { b })
+                });
+            Ok(best.expect("there is at least one start")?.1.renumbered())
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::exec::Exec;
 use crate::kernel::{Bound, Kernel};
 use crate::linalg;
 use crate::op::{Dense, Gram, SymOp, centre};
+use crate::plan::Plan;
 use crate::points::PointsRef;
 use crate::real::{Real, largest};
 
@@ -38,7 +39,7 @@ impl Definiteness {
             smallest: eigenvalues.iter().copied().fold(f64::INFINITY, f64::min),
             largest: eigenvalues.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             negative_count: negative.clone().count(),
-            negative_mass: negative.map(|v| -v).sum(),
+            negative_mass: negative.fold(0.0, |sum, v| sum - v),
             absolute_mass: eigenvalues.iter().map(|v| v.abs()).sum(),
             tolerance,
         }
@@ -48,6 +49,16 @@ impl Definiteness {
     pub fn from_parts(bounds: (f64, f64), negative: (usize, f64), absolute_mass: f64, tolerance: f64) -> Self {
         let ((smallest, largest), (negative_count, negative_mass)) = (bounds, negative);
         Definiteness { smallest, largest, negative_count, negative_mass, absolute_mass, tolerance }
+    }
+
+    /// Whether the numbers can be those of a matrix.
+    pub(crate) fn is_sound(&self) -> bool {
+        let numbers = [self.smallest, self.largest, self.negative_mass, self.absolute_mass, self.tolerance];
+        numbers.iter().all(|v| v.is_finite())
+            && self.smallest <= self.largest
+            && self.tolerance >= 0.0
+            && (0.0..=self.absolute_mass).contains(&self.negative_mass)
+            && (self.negative_count > 0) == (self.negative_mass > 0.0)
     }
 
     /// Whether an eigenvalue is negative beyond rounding.
@@ -161,7 +172,7 @@ pub fn check_gram<'a, T: Real>(gram: impl Into<PointsRef<'a, T>>, exec: &Exec) -
 }
 
 fn allow(n: usize, exec: &Exec) -> Result<()> {
-    let bytes = 6 * 8 * (n as u128).pow(2);
+    let bytes = Plan::kernel_pca(n, 1).bytes;
     exec.allow(bytes, format!("checking the Gram matrix of {n} points"), "check a sample of the points")
 }
 

@@ -139,11 +139,18 @@ impl Error {
             ErrorKind::UnknownName { nearest: Some(n), .. } => Some(format!("did you mean '{n}'?")),
             ErrorKind::UnknownName { known, .. } => Some(format!("known: {}", known.join(", "))),
             ErrorKind::Memory { remedy, .. } | ErrorKind::Unsupported { remedy, .. } => Some(remedy.clone()),
-            ErrorKind::NotFinite { .. } => Some("remove or fill missing and infinite values first".into()),
+            ErrorKind::NotFinite { what: "points", .. } => {
+                Some("remove or fill missing and infinite values first".into())
+            }
+            ErrorKind::NotFinite { .. } => Some(
+                "it leaves the range of f64: use a smaller degree, gamma or weight, or other units for the data".into(),
+            ),
             ErrorKind::NotSymmetric { .. } => {
                 Some("a Gram matrix has K[i][j] = K[j][i]; use (K + K')/2 if the difference is rounding".into())
             }
-            ErrorKind::Range { .. } => Some("rescale the data, for instance by standardising the columns".into()),
+            ErrorKind::Range { what: "points", .. } => Some("rescale the data: measure it in other units".into()),
+            ErrorKind::Range { .. } => Some("use a smaller degree or weight, or other units for the data".into()),
+            ErrorKind::TooFew { what: "points", .. } => Some("give more rows".into()),
             _ => None,
         }
     }
@@ -232,11 +239,21 @@ impl fmt::Display for Bytes {
 
 /// The known name nearest to `name` by edit distance, when it is near enough to be a slip of the fingers.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    /// Longer names are no slips of the fingers.
+    const LONGEST: usize = 64;
     let name = name.to_lowercase();
+    let length = name.chars().count();
     known
         .into_iter()
-        .map(|k| (edit_distance(&name, &k.to_lowercase()), k))
-        .filter(|(d, k)| *d <= 1 + k.len().max(name.len()) / 4)
+        .filter_map(|k| {
+            let other = k.chars().count();
+            let allowed = (1 + length.max(other) / 4).min(length.saturating_sub(1));
+            if length.max(other) > LONGEST || length.abs_diff(other) > allowed {
+                return None;
+            }
+            let distance = edit_distance(&name, &k.to_lowercase());
+            (distance <= allowed).then_some((distance, k))
+        })
         .min_by_key(|(d, _)| *d)
         .map(|(_, k)| k.to_string())
 }

@@ -1,6 +1,7 @@
 //! Any fitted model: what is saved, loaded and served.
 
 use crate::eigen::Certificate;
+use crate::embedding::Embedding;
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::kernel_pca::KernelPcaModel;
@@ -57,6 +58,14 @@ impl AnyModel {
         match self {
             AnyModel::Pca(m) => m.notes(),
             AnyModel::KernelPca(m) => m.notes(),
+        }
+    }
+
+    /// The mean of each dimension over the fitted points, where the model knows it.
+    pub fn column_means(&self) -> Option<Vec<f64>> {
+        match self {
+            AnyModel::Pca(m) => (m.is_centered() && *m.embedding() == Embedding::Identity).then(|| m.mean().to_vec()),
+            AnyModel::KernelPca(m) => m.column_means(),
         }
     }
 

@@ -47,11 +47,11 @@ impl Plan {
                 (square(features).saturating_mul(EIGEN_COPIES + 16), nf * df * df + EIGEN_FLOPS * df.powi(3))
             }
             Route::Gram => (
-                square(points).saturating_mul(EIGEN_COPIES).saturating_add(table),
+                square(points).saturating_mul(EIGEN_COPIES).saturating_add(table.saturating_mul(3)),
                 nf * nf * df + EIGEN_FLOPS * nf.powi(3),
             ),
             Route::Svd => (
-                table.saturating_mul(3).saturating_add(square(small).saturating_mul(EIGEN_COPIES)),
+                table.saturating_mul(4).saturating_add(square(small).saturating_mul(EIGEN_COPIES)),
                 4.0 * nf * df * sf + EIGEN_FLOPS * sf.powi(3),
             ),
         };

@@ -146,6 +146,28 @@ impl Spectrum {
         self.n
     }
 
+    /// What to say of components whose eigenvalues are equal within `tolerance`, among all `eigenvalues` of which the
+    /// first k are kept: there only the space they span has a meaning (MATHS.md, M14).
+    pub(crate) fn ties(eigenvalues: &[f64], k: usize, tolerance: f64) -> Vec<String> {
+        let (mut notes, mut start) = (Vec::new(), 0);
+        while start < k {
+            let tied = |i: &usize| eigenvalues[i - 1] - eigenvalues[*i] <= tolerance && eigenvalues[*i] > tolerance;
+            let end = (start + 1..eigenvalues.len()).take_while(tied).last().map_or(start + 1, |i| i + 1);
+            if end > start + 1 {
+                let (first, last) = (start + 1, end.min(k));
+                let who = match last - first {
+                    0 => format!("PC{first} and components that were not kept are"),
+                    1 => format!("PC{first} and PC{last} are"),
+                    _ => format!("PC{first} to PC{last} are"),
+                };
+                let more = if end > k && last > first { ", with components that were not kept" } else { "" };
+                notes.push(format!("{who} equal within the error{more}: only the space they span is certain"));
+            }
+            start = end;
+        }
+        notes
+    }
+
     /// Refuses parts that do not make a spectrum, as a damaged file may have them.
     pub(crate) fn validate(&self) -> Result<()> {
         let numbers = self.eigenvalues.iter().chain([&self.total, &self.discarded]);
@@ -155,8 +177,12 @@ impl Spectrum {
         if self.eigenvalues.windows(2).any(|w| w[0] < w[1]) {
             return Err(Error::inconsistent("the eigenvalues do not descend"));
         }
-        if self.n == 0 {
-            return Err(Error::inconsistent("the spectrum is of no points"));
+        let negative = self.eigenvalues.iter().any(|v| *v < 0.0);
+        if negative || self.total < 0.0 || self.eigenvalues.iter().sum::<f64>() > self.total * (1.0 + 1e-9) {
+            return Err(Error::inconsistent("the eigenvalues are negative, or more than their total"));
+        }
+        if self.n == 0 || self.n > 1 << 48 || self.rank > self.n || self.eigenvalues.len() > self.n {
+            return Err(Error::inconsistent("the rank or the number of components does not fit the number of points"));
         }
         Ok(())
     }

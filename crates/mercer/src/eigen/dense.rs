@@ -3,7 +3,9 @@
 use super::sign;
 use crate::block::Block;
 use crate::error::Result;
+use crate::exec::Exec;
 use crate::linalg;
+use crate::op::SymOp;
 
 /// Eigenvalues, descending by value, and their orthonormal eigenvectors.
 #[derive(Clone, Debug)]
@@ -17,12 +19,6 @@ pub(crate) struct Eigen {
 }
 
 impl Eigen {
-    /// All pairs of a symmetric matrix.
-    pub(crate) fn of(matrix: &Block) -> Result<Self> {
-        let (values, vectors) = linalg::eigh(matrix.clone())?;
-        Ok(Eigen { values, vectors, residuals: Vec::new() })
-    }
-
     /// All pairs of a symmetric matrix that maps 1 to 0, as centring makes it, on the space orthogonal to 1. A solver
     /// that did not know of it would let a share eps |A| / lambda of 1 into the vector of a small eigenvalue lambda,
     /// and there it would meet the mean of a whole row of kernel values.
@@ -30,7 +26,7 @@ impl Eigen {
     /// The reflection P = I - beta w w', w = 1/sqrt(n) + e_1, takes 1 to a multiple of e_1: the first row and column of
     /// P A P are 0, and the rest has the other eigenvalues. The pair (0, 1/sqrt(n)) takes its place in `values`, but
     /// its vector does not stand among `vectors`: k of [`Eigen::keep`] must not reach beyond the positive ones.
-    pub(crate) fn of_centred(matrix: &Block) -> Result<Self> {
+    pub(super) fn of_centred(matrix: Block) -> Result<Self> {
         let n = matrix.n();
         let mut w = vec![1.0 / (n as f64).sqrt(); n];
         w[0] += 1.0;
@@ -42,6 +38,7 @@ impl Eigen {
         q.iter_mut().zip(&w).for_each(|(q, w)| *q -= along * w);
         let rest =
             Block::from_fn(n - 1, n - 1, |i, j| matrix.at(i + 1, j + 1) - (w[i + 1] * q[j + 1] + q[i + 1] * w[j + 1]));
+        drop(matrix);
         let (mut values, inner) = linalg::eigh(rest)?;
         let mut vectors = Block::zeros(n, n - 1);
         for j in 0..n - 1 {
@@ -57,11 +54,12 @@ impl Eigen {
         Ok(Eigen { values, vectors, residuals: Vec::new() })
     }
 
-    /// Keeps the first k vectors, with the sign rule and their residuals, measured on `matrix` itself.
-    pub(crate) fn keep(mut self, k: usize, matrix: &Block) -> Self {
+    /// Keeps the first k vectors, with the sign rule and their residuals, measured on the operator itself.
+    pub(crate) fn keep(mut self, k: usize, op: &dyn SymOp, exec: &Exec) -> Result<Self> {
         self.vectors = self.vectors.first(k);
         sign::largest_positive(&mut self.vectors);
-        let mut image = linalg::product(matrix, &self.vectors);
+        let mut image = Block::zeros(self.vectors.n(), self.vectors.b());
+        op.apply(&self.vectors, &mut image, exec)?;
         self.residuals = (0..self.vectors.b())
             .map(|j| {
                 let (value, u) = (self.values[j], self.vectors.col(j));
@@ -69,6 +67,6 @@ impl Eigen {
                 linalg::norm(image.col(j))
             })
             .collect();
-        self
+        Ok(self)
     }
 }

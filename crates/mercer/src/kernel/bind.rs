@@ -74,7 +74,7 @@ impl Bound {
             return Err(ErrorKind::Range { what: "points", magnitude }.into());
         }
         let mut choices = Vec::new();
-        let kernel = resolve(kernel, &x, &mut choices)?;
+        let kernel = resolve(kernel, &x, &mut choices)?.tidied();
         kernel.validate()?;
         let shift = has_linear_term(&kernel).then(|| mean(&x));
         let mut bound = Bound { d: x.d(), deviation: false, shift, kernel, choices };

@@ -182,12 +182,23 @@ impl Kernel {
             Kernel::Sum(terms) => terms.iter().map(|k| k.eval(x, y)).sum(),
             Kernel::Product(factors) => factors.iter().map(|k| k.eval(x, y)).product(),
             Kernel::Scaled(w, k) => w * k.eval(x, y),
-            Kernel::Normalised(k) => normalise(k.eval(x, y), k.eval(x, x), k.eval(y, y)),
+            Kernel::Normalised(k) => normalise(k.eval(x, y), k.self_value(x), k.self_value(y)),
             Kernel::Cosine => normalise(statistic::dot(x, y), statistic::dot(x, x), statistic::dot(y, y)),
             leaf => match leaf.profile() {
                 Some((statistic, profile)) => profile.value(statistic.of(x, y)),
                 None => f64::NAN,
             },
+        }
+    }
+
+    /// k(x, x), without looking at x twice however deep normalisations are nested.
+    pub(crate) fn self_value(&self, x: &[f64]) -> f64 {
+        match self {
+            Kernel::Sum(terms) => terms.iter().map(|k| k.self_value(x)).sum(),
+            Kernel::Product(factors) => factors.iter().map(|k| k.self_value(x)).product(),
+            Kernel::Scaled(w, k) => w * k.self_value(x),
+            Kernel::Normalised(k) => f64::from(u8::from(k.self_value(x) > 0.0)),
+            leaf => leaf.eval(x, x),
         }
     }
 
@@ -223,6 +234,18 @@ impl Kernel {
                 return None;
             }
         })
+    }
+
+    /// The same kernel as its text reads back: sums in sums and products in products opened, weights drawn together.
+    pub(crate) fn tidied(&self) -> Kernel {
+        let fold = |ks: &[Kernel], join: fn(Kernel, Kernel) -> Kernel| ks.iter().map(Kernel::tidied).reduce(join);
+        match self {
+            Kernel::Sum(ks) => fold(ks, |a, b| a + b).unwrap_or_else(|| self.clone()),
+            Kernel::Product(ks) => fold(ks, |a, b| a * b).unwrap_or_else(|| self.clone()),
+            Kernel::Scaled(w, k) => *w * k.tidied(),
+            Kernel::Normalised(k) => k.tidied().normalised(),
+            leaf => leaf.clone(),
+        }
     }
 
     /// Refuses numbers outside the domains that the registry states.

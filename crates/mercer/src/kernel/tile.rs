@@ -108,11 +108,11 @@ impl Tile<'_> {
                 self.fill(k, false, out);
                 let c = self.origin(k);
                 out.iter_mut().for_each(|v| *v += c);
-                self.normalise(out, |x, y| k.eval(x, y));
+                self.normalise(out, |x| k.self_value(x));
             }
             Kernel::Cosine => {
                 self.statistic(Statistic::Dot, false, out);
-                self.normalise(out, statistic::dot);
+                self.normalise(out, |x| statistic::dot(x, x));
             }
             Kernel::Linear => self.statistic(Statistic::Dot, additive && self.form == Form::UpToCentring, out),
             leaf => {
@@ -149,10 +149,9 @@ impl Tile<'_> {
         if self.deviation { origin(kernel) } else { 0.0 }
     }
 
-    fn normalise(&self, out: &mut [f64], k: impl Fn(&[f64], &[f64]) -> f64) {
-        let own = |rows: &Rows, range: Range<usize>| -> Vec<f64> {
-            range.map(|i| rows.points.row(i)).map(|x| k(x, x)).collect()
-        };
+    fn normalise(&self, out: &mut [f64], self_value: impl Fn(&[f64]) -> f64) {
+        let own =
+            |rows: &Rows, range: Range<usize>| -> Vec<f64> { range.map(|i| self_value(rows.points.row(i))).collect() };
         let (row_values, col_values) = (own(self.a, self.rows.clone()), own(self.b, self.cols.clone()));
         for (line, kx) in out.chunks_exact_mut(self.cols.len()).zip(row_values) {
             for (v, ky) in line.iter_mut().zip(&col_values) {

@@ -10,17 +10,17 @@ use rayon::prelude::*;
 
 use crate::block::Block;
 use crate::diagnose::Definiteness;
-use crate::eigen::{Certificate, Eigen, check_range, rounding};
+use crate::eigen::{Certificate, Solver, check_range, rounding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::{Bound, Kernel};
-use crate::op::{Dense, Gram, SymOp, centre};
+use crate::op::{Centred, Dense, Gram, SymOp};
 use crate::pca::Pca;
 use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
-use crate::real::{Real, largest};
+use crate::real::Real;
 use crate::spectrum::{Components, Spectrum};
 
 /// How kernel PCA is to be done.
@@ -108,10 +108,10 @@ impl KernelPca {
             let x = Standardise::apply(standardise.as_ref(), x);
             let bound = Bound::new(&self.kernel, &x)?; //            automatic parameters become numbers
             let gram = Gram::new(&bound, &x)?.up_to_centring(); //   M5, M6  K_ij = k(x_i, x_j)
-            let matrix = gram.to_matrix(exec)?;
-            let error = bound.entry_error(x.view(), largest(matrix.as_slice()));
+            let stored = Dense::measure_block(gram.to_matrix(exec)?, f64::EPSILON)?;
+            let error = bound.entry_error(x.view(), stored.largest());
             let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
-            self.finish(features, matrix, error, exec)
+            self.finish(features, stored, error, exec)
         })
     }
 
@@ -205,16 +205,17 @@ impl KernelPca {
             return Err(ErrorKind::TooFew { what: "points", found: dense.n(), needed: 2 }.into());
         }
         let error = dense.entry_error();
-        self.finish(features, dense.into_matrix(), error, exec)
+        self.finish(features, dense, error, exec)
     }
 
     /// From the Gram matrix on, line by line as in the textbook. Entries are good to `entry_error`.
-    fn finish(&self, features: Features, mut gram: Block, entry_error: f64, exec: &Exec) -> Result<KernelPcaModel> {
+    fn finish(&self, features: Features, gram: Dense, entry_error: f64, exec: &Exec) -> Result<KernelPcaModel> {
         let n = gram.n();
-        check_range(n, largest(gram.as_slice()))?;
-        let (means, grand_mean) = centre(&mut gram); //                     M7  K~ = HKH
+        check_range(n, gram.largest())?;
+        let (means, grand_mean) = gram.means(); //                          M7  kbar = K1/n
+        let centred = Centred(gram); //                                     M7  K~ = HKH
         exec.go_on()?;
-        let eigen = Eigen::of_centred(&gram)?; //                           M8  K~ = U L U'
+        let eigen = Solver::Dense.pairs(&centred, exec)?; //                M8  K~ = U L U'
         let rounding = rounding(n, entry_error, &eigen.values);
         let definiteness = Definiteness::of(&eigen.values, rounding);
         let total = definiteness.total(&eigen.values); //                   M9  tr K~, or sum |lambda| when indefinite
@@ -222,15 +223,11 @@ impl KernelPca {
 
         let mut notes = Vec::new();
         let k = self.components.count(&eigen.values, total, rank);
-        if let Components::Count(wanted) = self.components
-            && wanted > rank
-        {
-            notes.push(format!("{wanted} components asked for, but only {rank} have variance"));
-        }
         if definiteness.is_indefinite() {
             notes.push(format!("{definiteness}; explained shares are of that mass"));
         }
-        let eigen = eigen.keep(k, &gram);
+        notes.extend(Spectrum::ties(&eigen.values, k, 2.0 * rounding));
+        let eigen = eigen.keep(k, &centred, exec)?;
         let values = &eigen.values[..k];
         let weights = Points::from_fn(n, k, |i, j| eigen.vectors.at(i, j) / values[j].sqrt()); // M10 alpha = u / sqrt(lambda)
         let offset = (0..k).map(|j| (0..n).map(|i| weights.row(i)[j] * means[i]).sum()).collect(); // M11 b = alpha'kbar
@@ -239,7 +236,7 @@ impl KernelPca {
             spectrum: Spectrum {
                 eigenvalues: values.to_vec(),
                 total,
-                discarded: eigen.values[k..].iter().sum(),
+                discarded: eigen.values[k..].iter().fold(0.0, |sum, v| sum + v),
                 rank,
                 n,
                 centred: true,

@@ -65,6 +65,9 @@ impl KernelPcaModel {
         if numbers.into_iter().any(|v| !v.is_finite()) {
             return Err(Error::inconsistent("the model has values that are not finite"));
         }
+        if parts.residuals.iter().chain([&parts.rounding]).any(|v| *v < 0.0) || !parts.definiteness.is_sound() {
+            return Err(Error::inconsistent("the model has an error or a negative mass that cannot be"));
+        }
         if parts.eigenvalues.iter().any(|v| *v <= 0.0) {
             return Err(Error::inconsistent("a component has an eigenvalue that is not positive"));
         }
@@ -177,6 +180,18 @@ impl KernelPcaModel {
     /// Whether dimensions are centred and divided by their standard deviation before the kernel sees them.
     pub fn is_standardised(&self) -> bool {
         matches!(self.projection.features(), Features::Kernel { standardise: Some(_), .. })
+    }
+
+    /// The mean of each dimension over the fitted points; `None` for a Gram matrix or an operator.
+    pub fn column_means(&self) -> Option<Vec<f64>> {
+        let points = match self.projection.features() {
+            Features::Kernel { standardise: Some(s), .. } => return Some(s.mean.clone()),
+            Features::Kernel { landmarks, .. } => landmarks.points(),
+            Features::KernelFn { landmarks, .. } => landmarks,
+            Features::Explicit { .. } | Features::GramRow { .. } => return None,
+        };
+        let n = points.n() as f64;
+        Some((0..points.d()).map(|j| points.rows().map(|r| r[j] / n).sum()).collect())
     }
 
     /// What the kernel's automatic parameters became; empty for a model read from a file, whose kernel has the numbers.

@@ -49,10 +49,16 @@ pub(crate) fn mean(v: &[f64]) -> f64 {
     rough + v.chunks(256).map(|c| c.iter().map(|x| (x - rough) / n).sum::<f64>()).sum::<f64>()
 }
 
-/// Replaces a symmetric matrix K by HKH; returns the row means of K and the mean of all its entries.
-pub fn centre(k: &mut Block) -> (Vec<f64>, f64) {
+/// The mean of each row of a symmetric matrix, and the mean of these.
+pub(super) fn means(k: &Block) -> (Vec<f64>, f64) {
     let means: Vec<f64> = (0..k.b()).map(|j| mean(k.col(j))).collect();
     let grand = mean(&means);
+    (means, grand)
+}
+
+/// Replaces a symmetric matrix K by HKH; returns the row means of K and the mean of all its entries.
+pub fn centre(k: &mut Block) -> (Vec<f64>, f64) {
+    let (means, grand) = means(k);
     for j in 0..k.b() {
         for (i, v) in k.col_mut(j).iter_mut().enumerate() {
             // The two row means are added first: (i, j) and (j, i) get the same bits.

@@ -73,6 +73,16 @@ impl Dense {
         8.0 * self.epsilon * self.largest
     }
 
+    /// The largest magnitude of an entry.
+    pub(crate) fn largest(&self) -> f64 {
+        self.largest
+    }
+
+    /// The mean of each row, and the mean of these.
+    pub(crate) fn means(&self) -> (Vec<f64>, f64) {
+        super::centred::means(&self.matrix)
+    }
+
     pub(crate) fn into_matrix(self) -> Block {
         self.matrix
     }

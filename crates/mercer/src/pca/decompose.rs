@@ -2,7 +2,6 @@
 
 use super::{Pca, Route};
 use crate::block::Block;
-use crate::eigen::Eigen;
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::linalg;
@@ -91,37 +90,19 @@ impl Location {
                         *s.at_mut(i, j) /= self.scale[i] * self.scale[j];
                     }
                 }
-                let eigen = Eigen::of(&s)?.keep(most, &s);
-                Ok(Decomposed::new(eigen.values[..most].to_vec(), eigen.vectors, eigen.residuals))
+                let (eigenvalues, axes) = linalg::eigh(s.clone())?;
+                Ok(Decomposed::new(eigenvalues, most, Basis::Scatter { scatter: s, axes }))
             }
             Route::Gram => {
                 let x = standardised(x, &self.mean, &self.rest, &self.scale);
                 let gram = linalg::outer_gram(&x);
-                let eigen = Eigen::of(&gram)?.keep(most, &gram);
-                // F = X'U / s; axes without variance are completed to an orthonormal basis.
-                let mut axes = linalg::transposed_product(&x, &eigen.vectors);
-                let cut = f64::EPSILON * x.n().max(x.d()) as f64 * eigen.values[0].max(0.0);
-                for j in 0..most {
-                    let value = eigen.values[j];
-                    let column = axes.col_mut(j);
-                    if value > cut { column.iter_mut().for_each(|v| *v /= value.sqrt()) } else { column.fill(0.0) }
-                }
-                linalg::orthonormalise(&mut axes);
-                Ok(Decomposed::new(eigen.values[..most].to_vec(), axes, eigen.residuals))
+                let (eigenvalues, vectors) = linalg::eigh(gram)?;
+                Ok(Decomposed::new(eigenvalues, most, Basis::Points { x, vectors }))
             }
             Route::Svd => {
                 let x = standardised(x, &self.mean, &self.rest, &self.scale);
                 let (s, axes) = linalg::svd_right(&x)?;
-                // |X'(X f) - s^2 f|
-                let image = linalg::transposed_product(&x, &times(&x, &axes));
-                let residuals = (0..most)
-                    .map(|j| {
-                        let gap: Vec<f64> =
-                            image.col(j).iter().zip(axes.col(j)).map(|(a, v)| a - s[j] * s[j] * v).collect();
-                        linalg::norm(&gap)
-                    })
-                    .collect();
-                Ok(Decomposed::new(s.iter().map(|s| s * s).collect(), axes, residuals))
+                Ok(Decomposed::new(s.iter().map(|s| s * s).collect(), most, Basis::Axes { x, axes }))
             }
         }
     }
@@ -132,18 +113,64 @@ fn times(x: &Points<f64>, b: &Block) -> Block {
     Block::from_fn(x.n(), b.b(), |i, j| x.row(i).iter().zip(b.col(j)).map(|(x, v)| x * v).sum())
 }
 
-/// Axes with their eigenvalues and the residuals of both.
+/// Eigenvalues, and what the axes are made from once it is known how many are wanted.
 pub(super) struct Decomposed {
     /// All min(n, d), descending, none negative.
     pub(super) eigenvalues: Vec<f64>,
-    pub(super) axes: Block,
-    pub(super) residuals: Vec<f64>,
+    basis: Basis,
+}
+
+enum Basis {
+    /// Eigenvectors of the scatter matrix.
+    Scatter { scatter: Block, axes: Block },
+    /// Eigenvectors of the Gram matrix of x.
+    Points { x: Points<f64>, vectors: Block },
+    /// Right singular vectors of x.
+    Axes { x: Points<f64>, axes: Block },
 }
 
 impl Decomposed {
-    fn new(mut eigenvalues: Vec<f64>, axes: Block, residuals: Vec<f64>) -> Self {
+    fn new(mut eigenvalues: Vec<f64>, most: usize, basis: Basis) -> Self {
+        eigenvalues.truncate(most);
         eigenvalues.iter_mut().for_each(|v| *v = v.max(0.0));
-        Decomposed { eigenvalues, axes, residuals }
+        Decomposed { eigenvalues, basis }
+    }
+
+    /// The first k axes and the residuals |S f - lambda f| of their eigenpairs, S = X'X.
+    pub(super) fn axes(self, k: usize) -> (Block, Vec<f64>) {
+        let (axes, image) = match self.basis {
+            Basis::Scatter { scatter, axes } => {
+                let axes = axes.first(k);
+                let image = linalg::product(&scatter, &axes);
+                (axes, image)
+            }
+            Basis::Points { x, vectors } => {
+                // f = X'u / sqrt(lambda); axes without variance are completed to an orthonormal basis.
+                let mut axes = linalg::transposed_product(&x, &vectors.first(k));
+                let cut = f64::EPSILON * x.n().max(x.d()) as f64 * self.eigenvalues[0];
+                for j in 0..k {
+                    let value = self.eigenvalues[j];
+                    let column = axes.col_mut(j);
+                    if value > cut { column.iter_mut().for_each(|v| *v /= value.sqrt()) } else { column.fill(0.0) }
+                }
+                linalg::orthonormalise(&mut axes);
+                let image = linalg::transposed_product(&x, &times(&x, &axes));
+                (axes, image)
+            }
+            Basis::Axes { x, axes } => {
+                let axes = axes.first(k);
+                let image = linalg::transposed_product(&x, &times(&x, &axes));
+                (axes, image)
+            }
+        };
+        let residuals = (0..k)
+            .map(|j| {
+                let value = self.eigenvalues[j];
+                let gap: Vec<f64> = image.col(j).iter().zip(axes.col(j)).map(|(a, f)| a - value * f).collect();
+                linalg::norm(&gap)
+            })
+            .collect();
+        (axes, residuals)
     }
 
     pub(super) fn total(&self) -> f64 {

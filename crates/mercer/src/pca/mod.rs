@@ -13,7 +13,7 @@ use crate::features::Standardise;
 use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
-use crate::spectrum::Components;
+use crate::spectrum::{Components, Spectrum};
 use decompose::Location;
 
 /// Eigenvalues of a product matrix lose digits as (largest / smallest): below this ratio the singular value
@@ -233,25 +233,27 @@ impl Pca {
             notes.push(format!("whitening leaves out {} components without variance", k - rank));
             k = rank;
         }
-        let constant = location.constant.iter().filter(|c| **c).count();
-        if self.standardise && constant > 0 {
-            notes.push(format!("{constant} of {} columns are constant and were not standardised", phi.d()));
-        }
-        let (total, discarded) = (found.total(), found.eigenvalues[k..].iter().sum());
-        let mut axes = found.axes.first(k);
-        sign::largest_positive(&mut axes);
-        let eigenvalues = found.eigenvalues[..k].to_vec();
+        let total = found.total();
         let rounding = match route {
             Route::Svd => f64::EPSILON * (32 + most) as f64 * largest,
             _ => f64::EPSILON * (32 + most) as f64 * total,
         };
+        notes.extend(Spectrum::ties(&found.eigenvalues[..rank], k.min(rank), 2.0 * rounding));
+        let constant = location.constant.iter().filter(|c| **c).count();
+        if self.standardise && constant > 0 {
+            notes.push(format!("{constant} of {} columns are constant and were not standardised", phi.d()));
+        }
+        let discarded = found.eigenvalues[k..].iter().fold(0.0, |sum, v| sum + v);
+        let eigenvalues = found.eigenvalues[..k].to_vec();
+        let (mut axes, residuals) = found.axes(k);
+        sign::largest_positive(&mut axes);
         PcaModel::from_parts(PcaParts {
             embedding: self.embedding.clone(),
             d,
             mean: location.mean,
             scale: location.scale,
             axes: axes.transposed().to_points(),
-            residuals: found.residuals[..k].to_vec(),
+            residuals,
             rounding,
             eigenvalues,
             total,

@@ -80,6 +80,12 @@ impl PcaModel {
         if numbers.into_iter().flatten().chain([&parts.rounding]).any(|v| !v.is_finite()) {
             return Err(Error::inconsistent("the model has values that are not finite"));
         }
+        if parts.residuals.iter().chain([&parts.rounding, &parts.discarded]).any(|v| *v < 0.0) {
+            return Err(Error::inconsistent("the model has an error that is negative"));
+        }
+        if parts.route == Route::Auto {
+            return Err(Error::inconsistent("a fitted model has a route, not the choice of one"));
+        }
         if parts.scale.iter().any(|s| *s <= 0.0) {
             return Err(Error::inconsistent("the model has a scale that is not positive"));
         }
