@@ -105,7 +105,8 @@ fn show(
     for (at, (name, file, scores, _)) in shown.iter().enumerate() {
         let title = format!("{}: {name}", scene.name);
         let scatter = Scatter { title: &title, axes: ("PC1", "PC2"), points: scores, classes: &classes, names: &names };
-        if at + 1 == shown.len() {
+        // The picture that PCA fails on, and the last one.
+        if at + 1 == shown.len() || shown.len() == 2 {
             writeln!(out, "{}", scatter.terminal(PLOT_COLUMNS, PLOT_ROWS))?;
         }
         let mut stage = |end: &str, bytes: Vec<u8>| -> Result<()> {

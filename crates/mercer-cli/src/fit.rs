@@ -67,11 +67,11 @@ impl Spec {
     fn new(args: &FitArgs, choice: KernelChoice, data: &Input) -> Result<Self> {
         let d = data.points.d();
         let (kernel, precomputed) = match choice {
-            KernelChoice::Kernel(kernel) => (kernel, false),
+            KernelChoice::Kernel(kernel) => (KernelPca::new(kernel), false),
             KernelChoice::Precomputed if args.scale => {
                 return Err(Failure::Usage("the argument '--scale' cannot be used with '--kernel precomputed'".into()));
             }
-            KernelChoice::Precomputed => (mercer::Kernel::Linear, true),
+            KernelChoice::Precomputed => (KernelPca::custom(), true),
             KernelChoice::None => {
                 let embedding = args.embed.clone().unwrap_or(mercer::Embedding::Identity);
                 let most = embedding.features(d).unwrap_or(u128::MAX).min(data.points.n() as u128);
@@ -94,7 +94,7 @@ impl Spec {
             }
         };
         let components = args.components.unwrap_or(Components::Count(DEFAULT_COMPONENTS.min(data.points.n())));
-        Ok(Spec::Kernel(KernelPca::new(kernel).components(components).standardise(args.scale), precomputed))
+        Ok(Spec::Kernel(kernel.components(components).standardise(args.scale), precomputed))
     }
 
     fn fit(&self, x: &Points<f64>, exec: &mercer::Exec) -> mercer::Result<(AnyModel, Points<f64>)> {

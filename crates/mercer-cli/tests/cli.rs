@@ -305,7 +305,7 @@ fn bad_data_exits_with_one_and_leaves_everything_as_it_was() {
         ("text.csv", "a,b\n1,2\n3,oops\n5,6\n", &["text.csv, line 3, column 'b': 'oops'", "--id"]),
         ("ragged.csv", "a,b\n1,2\n3\n", &["ragged.csv, line 3: 1 fields where"]),
         ("empty.csv", "", &["empty.csv: has no rows"]),
-        ("single.csv", "a,b\n1,2\n", &["single.csv: 1 points, but at least 2 are needed", "more rows"]),
+        ("single.csv", "a,b\n1,2\n", &["single.csv: 1 point, but at least 2 are needed", "more rows"]),
         ("twice.csv", "a,a\n1,2\n3,4\n", &["'a' stands twice"]),
         ("gaps.csv", "a,b\n1,\n3,4\n", &["1 missing values in 1 columns (b)", "--missing mean or --missing drop"]),
         ("inf.csv", "a,b\n1,inf\n3,4\n", &["row 1, column 'b': value inf is not finite"]),

@@ -183,7 +183,10 @@ impl From<ErrorKind> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
-            ErrorKind::TooFew { what, found, needed } => write!(f, "{found} {what}, but at least {needed} are needed"),
+            ErrorKind::TooFew { what, found, needed } => {
+                let what = if *found == 1 { what.trim_end_matches('s') } else { what };
+                write!(f, "{found} {what}, but at least {needed} are needed")
+            }
             ErrorKind::Shape { what, found, expected } => write!(f, "{what}: {found} where {expected} are expected"),
             ErrorKind::NotFinite { what, row, column, value } => {
                 write!(f, "{what}: value {value} in row {row}, column {column} (from 0) is not finite")

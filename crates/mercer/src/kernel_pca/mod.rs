@@ -57,6 +57,12 @@ impl KernelPca {
         KernelPca { kernel, components: Components::All, standardise: false }
     }
 
+    /// All components that are not zero, of a Gram matrix, an operator or a kernel function of your own: what
+    /// [`KernelPca::fit_gram`], [`KernelPca::fit_op`] and [`KernelPca::fit_fn`] take in place of a kernel.
+    pub fn custom() -> Self {
+        KernelPca::new(Kernel::Linear)
+    }
+
     /// How many components to keep: at most a number (`3`), a share of the variance (`0.95`), or [`Components::All`].
     /// Components whose eigenvalue is zero within rounding do not exist and are not counted.
     pub fn components(mut self, components: impl Into<Components>) -> Self {

@@ -17,7 +17,7 @@ use crate::exec::Exec;
 /// # Example
 /// Kernel PCA of an operator of your own; here the kernel min(i, j) of a random walk, which nobody stores:
 /// ```
-/// use mercer::{Block, Components, Exec, KernelPca, Kernel, SymOp};
+/// use mercer::{Block, Exec, KernelPca, SymOp};
 ///
 /// struct RandomWalk(usize);
 ///
@@ -35,7 +35,7 @@ use crate::exec::Exec;
 ///     }
 /// }
 ///
-/// let model = KernelPca::new(Kernel::Linear).components(Components::Count(2)).fit_op(&RandomWalk(50))?;
+/// let model = KernelPca::custom().components(2).fit_op(&RandomWalk(50))?;
 /// assert!(model.spectrum().ratios()[0] > 0.5);
 /// # Ok::<(), mercer::Error>(())
 /// ```
