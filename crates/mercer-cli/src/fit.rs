@@ -25,16 +25,26 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     let exec = exec(run);
     let spec = Spec::new(args, choice, &data)?;
     if args.explain {
+        let (n, d) = (data.points.n(), data.points.d());
         let plan = match &spec {
-            Spec::Pca(pca) => pca.plan(data.points.n(), data.points.d(), &exec)?,
-            Spec::Kernel(kernel, _) => kernel.plan(data.points.n(), data.points.d(), &exec)?,
+            Spec::Pca(pca) => pca.plan(n, d, &exec),
+            Spec::Kernel(kernel, _) => kernel.plan(n, d, &exec),
         };
         let out = &mut terminal.out;
         line(out, "data", data.describe())?;
         line(out, "model", spec.describe(args))?;
-        writeln!(out, "{plan}")?;
         line(out, "budget", format!("{} (--memory)", mercer::Bytes(u128::from(exec.memory_budget()))))?;
-        return Ok(Outcome::Done);
+        return match plan {
+            Ok(plan) => {
+                writeln!(out, "{plan}")?;
+                Ok(Outcome::Done)
+            }
+            Err(e) => {
+                line(out, "refused", &e)?;
+                e.help().map_or(Ok(()), |help| line(out, "", help))?;
+                Ok(Outcome::DoesNotHold)
+            }
+        };
     }
 
     let (model, scores) = spec.fit(&data.points, &exec).map_err(|e| data.about(e))?;

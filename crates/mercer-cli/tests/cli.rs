@@ -245,6 +245,9 @@ fn explain_prints_the_plan_and_stops() {
         &run.fails(1, &["fit", "digits", "--kernel", "rbf", "--memory", "50M"]),
         &["155 MB", "50 MB", "--memory", "help"],
     );
+    let refused = run.output(&["fit", "digits", "--kernel", "rbf", "--memory", "50M", "--explain"]);
+    assert_eq!(refused.status.code(), Some(1));
+    has(&String::from_utf8_lossy(&refused.stdout), &["budget     50 MB", "refused", "155 MB"]);
     let error = run.fails(1, &["fit", "digits", "--embed", "monomials:9"]);
     has(&error, &["features", "polynomial kernel"]);
 }

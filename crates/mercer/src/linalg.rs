@@ -99,20 +99,35 @@ fn identity(n: usize) -> Block {
 }
 
 /// All eigenvalues, descending, and orthonormal eigenvectors of a symmetric matrix, of which the lower half is read.
-pub(crate) fn eigh(mut a: Block) -> Result<(Vec<f64>, Block)> {
+pub(crate) fn eigh(a: Block) -> Result<(Vec<f64>, Block)> {
+    let n = a.n();
+    let mut vectors = Block::zeros(n, n);
+    let values = decompose(a, Some(&mut vectors))?;
+    Ok((values, vectors))
+}
+
+/// All eigenvalues of a symmetric matrix, descending.
+pub(crate) fn eigenvalues(a: Block) -> Result<Vec<f64>> {
+    decompose(a, None)
+}
+
+fn decompose(mut a: Block, mut vectors: Option<&mut Block>) -> Result<Vec<f64>> {
     let n = a.n();
     let Some(scale) = scale_of(a.as_slice()) else {
-        return Ok((vec![0.0; n], identity(n)));
+        if let Some(vectors) = vectors {
+            *vectors = identity(n);
+        }
+        return Ok(vec![0.0; n]);
     };
     a.as_mut_slice().iter_mut().for_each(|v| *v /= scale);
-    let (mut values, mut vectors) = (vec![0.0; n], Block::zeros(n, n));
+    let mut values = vec![0.0; n];
     let par = par(n);
-    let scratch = self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, par, Default::default());
-    let mut memory = MemBuffer::new(scratch);
+    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
+    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, wanted, par, Default::default()));
     self_adjoint_evd(
         view(&a),
         DiagMut::from_slice_mut(&mut values),
-        Some(view_mut(&mut vectors)),
+        vectors.as_deref_mut().map(view_mut),
         par,
         MemStack::new(&mut memory),
         Default::default(),
@@ -121,11 +136,13 @@ pub(crate) fn eigh(mut a: Block) -> Result<(Vec<f64>, Block)> {
     // faer's order is ascending
     values.reverse();
     values.iter_mut().for_each(|v| *v *= scale);
-    for j in 0..n / 2 {
-        let (front, back) = vectors.as_mut_slice().split_at_mut((n - 1 - j) * n);
-        front[j * n..(j + 1) * n].swap_with_slice(&mut back[..n]);
+    if let Some(vectors) = vectors {
+        for j in 0..n / 2 {
+            let (front, back) = vectors.as_mut_slice().split_at_mut((n - 1 - j) * n);
+            front[j * n..(j + 1) * n].swap_with_slice(&mut back[..n]);
+        }
     }
-    Ok((values, vectors))
+    Ok(values)
 }
 
 /// Singular values, descending, and the right singular vectors (as columns) of points, min(n, d) of each.
