@@ -115,7 +115,7 @@ pub(crate) enum MissingArg {
     Drop,
 }
 
-impl std::convert::From<MissingArg> for Missing {
+impl From<MissingArg> for Missing {
     fn from(m: MissingArg) -> Self {
         match m {
             MissingArg::Error => Missing::Error,
@@ -132,7 +132,7 @@ pub(crate) enum HeaderArg {
     No,
 }
 
-impl std::convert::From<HeaderArg> for Header {
+impl From<HeaderArg> for Header {
     fn from(h: HeaderArg) -> Self {
         match h {
             HeaderArg::Auto => Header::Auto,
@@ -150,7 +150,7 @@ pub(crate) enum FormatArg {
     Parquet,
 }
 
-impl std::convert::From<FormatArg> for Format {
+impl From<FormatArg> for Format {
     fn from(f: FormatArg) -> Self {
         match f {
             FormatArg::Csv => Format::Csv,
@@ -264,13 +264,13 @@ pub(crate) struct ReconstructArgs {
     pub(crate) data: DataArgs,
     /// What DATA has: scores (PC1, PC2, ...) or points (the columns that the model was fitted to)
     #[arg(long, value_enum, default_value = "auto", value_name = "WHAT")]
-    pub(crate) from: From,
+    pub(crate) from: FromArg,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum From {
+pub(crate) enum FromArg {
     Auto,
     Scores,
     Points,

@@ -3,7 +3,7 @@
 use mercer::{AnyModel, Points};
 use mercer_io::{Column, Format, Outputs, SavedModel, Table, load_model, write_table};
 
-use crate::args::{From, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
+use crate::args::{FromArg, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
 use crate::fit::component;
 use crate::input::{self, exec, load_for};
 use crate::output::{Failure, Outcome, Result, Terminal, line, short};
@@ -30,9 +30,9 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     let names: Vec<String> = (0..model.components()).map(component).collect();
     let (table, kept) = input::read(&args.data, run)?;
     let are_scores = match args.from {
-        From::Scores => true,
-        From::Points => false,
-        From::Auto => guess(&table, &names, &columns)?,
+        FromArg::Scores => true,
+        FromArg::Points => false,
+        FromArg::Auto => guess(&table, &names, &columns)?,
     };
     let wanted: (&[String], _) = if are_scores { (&names, None) } else { (&columns, model.column_means()) };
     let data = input::split(&args.data, table, &kept, Some(wanted))?;
@@ -81,7 +81,7 @@ fn guess(table: &Table, scores: &[String], points: &[String]) -> Result<bool> {
 /// Writes a table to a file, whole or not at all, or to standard output.
 pub(crate) fn write(table: &Table, args: &OutputArgs, terminal: &mut Terminal) -> Result<()> {
     let by_name = Format::of_name(&args.output);
-    let format = args.format.map(|f| f.into()).or(by_name).unwrap_or(Format::Csv);
+    let format = args.format.map(Format::from).or(by_name).unwrap_or(Format::Csv);
     let bytes = write_table(table, format)?;
     if args.output == "-" {
         return terminal.data(&bytes);

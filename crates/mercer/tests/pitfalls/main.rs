@@ -14,6 +14,7 @@ mod constant;
 mod definiteness;
 mod formulas;
 mod gram;
+mod landmarks;
 mod mean;
 mod memory;
 mod monomials;
