@@ -38,7 +38,7 @@ impl Exec {
         Exec { threads: None, memory: DEFAULT_MEMORY, seed: 0, cancel: None }
     }
 
-    /// Uses this many threads; 0 means one per core.
+    /// Uses this many threads; 0 means one per core. A call from inside a thread pool of rayon's stays in that pool.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = NonZeroUsize::new(threads);
         self
@@ -88,10 +88,11 @@ impl Exec {
         Err(ErrorKind::Memory { what: what.into(), needed, budget: self.memory, remedy: remedy.into() }.into())
     }
 
-    /// Runs `work` on this many threads.
+    /// Runs `work` on this many threads; on those of the pool that it is called from, if it is called from one.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
         self.go_on()?;
-        let Some(threads) = self.threads else {
+        let inside_a_pool = rayon::current_thread_index().is_some();
+        let Some(threads) = self.threads.filter(|_| !inside_a_pool) else {
             return work();
         };
         rayon::ThreadPoolBuilder::new()
