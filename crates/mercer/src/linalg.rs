@@ -181,12 +181,15 @@ pub(crate) fn svd_right(x: &Points<f64>) -> Result<(Vec<f64>, Block)> {
 pub(crate) fn orthonormalise(a: &mut Block) {
     let (n, b) = (a.n(), a.b());
     debug_assert!(n >= b);
+    // Of the n coordinate axes at least one keeps 1/sqrt(n) of its length beside any j < n others, so that the search for
+    // a direction ends.
+    let least = 1e-3 / (n as f64).sqrt();
     let mut fresh = 0; // the next coordinate axis to try
     for j in 0..b {
         loop {
             let before = norm(a.col(j));
-            // Twice is enough (Kahan, Parlett).
-            for _ in 0..2 {
+            // Twice is enough (Kahan, Parlett); the third time is for directions that nearly vanish.
+            for _ in 0..3 {
                 for i in 0..j {
                     let (done, rest) = a.as_mut_slice().split_at_mut(j * n);
                     let (q, v) = (&done[i * n..(i + 1) * n], &mut rest[..n]);
@@ -195,11 +198,10 @@ pub(crate) fn orthonormalise(a: &mut Block) {
                 }
             }
             let after = norm(a.col(j));
-            if after > 0.5 * before || (after > 1e-3 * before && after > 0.0) {
+            if after > least * before {
                 a.col_mut(j).iter_mut().for_each(|v| *v /= after);
                 break;
             }
-            // At least n - j axes are not in the span of the earlier columns, and each axis is tried once.
             a.col_mut(j).fill(0.0);
             a.col_mut(j)[fresh % n] = 1.0;
             fresh += 1;
