@@ -206,11 +206,11 @@ impl Kernel {
     /// Kernels for which this is false may still be so on given points; [`crate::diagnose`] finds out.
     pub fn is_psd(&self) -> bool {
         match self {
-            Kernel::Sigmoid { .. } => false,
-            Kernel::Polynomial { coef0, .. } => *coef0 >= 0.0,
             Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().all(Kernel::is_psd),
             Kernel::Scaled(_, k) | Kernel::Normalised(k) => k.is_psd(),
-            _ => true,
+            // A constant may spoil what the formula promises.
+            Kernel::Polynomial { coef0, .. } if *coef0 < 0.0 => false,
+            leaf => registry::entry(registry::spell(leaf).0).is_ok_and(|e| e.psd),
         }
     }
 

@@ -30,8 +30,10 @@ pub struct Parameter {
     pub kind: ParameterKind,
     /// Its value when none is given, as text; empty when another parameter takes its place.
     pub default: &'static str,
-    /// What a number must satisfy.
+    /// What a number must satisfy, besides being finite.
     pub constraint: &'static str,
+    /// Whether a number satisfies it.
+    pub holds: fn(f64) -> bool,
     /// What it does.
     pub about: &'static str,
 }
@@ -61,6 +63,7 @@ const DISTANCE_GAMMA: Parameter = Parameter {
     kind: ParameterKind::Gamma,
     default: "median",
     constraint: "gamma > 0",
+    holds: |v| v > 0.0,
     about: "one over the width: a number, median (1 over the median statistic), scale (1/(d variance)) or 1/d",
 };
 const DOT_GAMMA: Parameter = Parameter {
@@ -68,6 +71,7 @@ const DOT_GAMMA: Parameter = Parameter {
     kind: ParameterKind::DotGamma,
     default: "1",
     constraint: "gamma > 0",
+    holds: |v| v > 0.0,
     about: "factor of x.y: a number, scale (1/(d variance)) or 1/d",
 };
 const LENGTH: Parameter = Parameter {
@@ -75,6 +79,7 @@ const LENGTH: Parameter = Parameter {
     kind: ParameterKind::Length,
     default: "median",
     constraint: "length > 0",
+    holds: |v| v > 0.0,
     about: "width in the units of the data: a number, or median (the median distance)",
 };
 
@@ -101,7 +106,8 @@ pub const KERNELS: &[Entry] = &[
                 name: "coef0",
                 kind: ParameterKind::Number,
                 default: "0",
-                constraint: "coef0 finite",
+                constraint: "any coef0",
+                holds: |_| true,
                 about: "constant that mixes in lower degrees",
             },
             Parameter {
@@ -109,6 +115,7 @@ pub const KERNELS: &[Entry] = &[
                 kind: ParameterKind::Whole,
                 default: "2",
                 constraint: "degree a whole number, 1 or more",
+                holds: |v| v >= 1.0,
                 about: "how many coordinates are multiplied",
             },
         ],
@@ -130,6 +137,7 @@ pub const KERNELS: &[Entry] = &[
                 kind: ParameterKind::Number,
                 default: "",
                 constraint: "sigma2 > 0",
+                holds: |v| v > 0.0 && (1.0 / v).is_finite(),
                 about: "sigma2 in exp(-|x-y|^2 / sigma2), in place of gamma",
             },
             Parameter {
@@ -137,6 +145,7 @@ pub const KERNELS: &[Entry] = &[
                 kind: ParameterKind::Number,
                 default: "",
                 constraint: "sigma2 > 0",
+                holds: |v| v > 0.0 && (1.0 / v).is_finite(),
                 about: "sigma2 in exp(-|x-y|^2 / (2 sigma2)), in place of gamma",
             },
         ],
@@ -176,6 +185,7 @@ pub const KERNELS: &[Entry] = &[
                 kind: ParameterKind::Nu,
                 default: "3/2",
                 constraint: "nu one of 1/2, 3/2, 5/2",
+                holds: |_| true,
                 about: "smoothness",
             },
             LENGTH,
@@ -194,6 +204,7 @@ pub const KERNELS: &[Entry] = &[
                 kind: ParameterKind::Number,
                 default: "1",
                 constraint: "alpha > 0",
+                holds: |v| v > 0.0,
                 about: "spread of the widths; large is one Gaussian",
             },
             LENGTH,
@@ -212,7 +223,8 @@ pub const KERNELS: &[Entry] = &[
                 name: "coef0",
                 kind: ParameterKind::Number,
                 default: "1",
-                constraint: "coef0 finite",
+                constraint: "any coef0",
+                holds: |_| true,
                 about: "shift inside tanh",
             },
         ],
@@ -400,55 +412,24 @@ pub(crate) fn number(v: f64) -> String {
     text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
 }
 
-/// Refuses numbers outside the domain of a leaf's parameters.
+/// Refuses what the parameters of a leaf may not be: its spelling is held against the table.
 pub(crate) fn validate(leaf: &Kernel) -> Result<()> {
-    let (name, _) = spell(leaf);
-    let check = |parameter: &str, value: f64, fits: bool| {
-        if fits && value.is_finite() {
-            return Ok(());
+    let (name, arguments) = spell(leaf);
+    let entry = entry(name)?;
+    for (given, text) in arguments {
+        let Some(parameter) = entry.parameters.iter().find(|p| p.name == given) else {
+            return Err(unknown_parameter(entry, given));
+        };
+        if parameter.kind == ParameterKind::DotGamma && text == "median" {
+            return Err(Error::parameter(name, given, text, "a number, scale or 1/d"));
         }
-        let entry = entry(name).expect("leaves are spelled with names of the table");
-        let constraint = entry.parameters.iter().find(|p| p.name == parameter).map_or("", |p| p.constraint);
-        Err(Error::parameter(name, parameter, number(value), format!("{constraint} and finite")))
-    };
-    let gamma = |g: Gamma| match g {
-        Gamma::Value(v) => check("gamma", v, v > 0.0),
-        Gamma::OverSigma2(v) | Gamma::Over2Sigma2(v) if name != "gaussian" => Err(Error::parameter(
-            name,
-            "gamma",
-            format!("1 over a sigma2 of {}", number(v)),
-            "a number or a rule; sigma2 is the gaussian's",
-        )),
-        Gamma::OverSigma2(v) => check(OVER_SIGMA2, v, v > 0.0 && (1.0 / v).is_finite()),
-        Gamma::Over2Sigma2(v) => check(OVER_2SIGMA2, v, v > 0.0 && (1.0 / v).is_finite()),
-        Gamma::Median | Gamma::Scale | Gamma::PerDimension => Ok(()),
-    };
-    let length = |l: Length| match l {
-        Length::Value(v) => check("length", v, v > 0.0),
-        Length::Median => Ok(()),
-    };
-    match *leaf {
-        Kernel::Gaussian { gamma: g } | Kernel::Laplacian { gamma: g } => gamma(g),
-        Kernel::Polynomial { gamma: g, coef0, degree } => {
-            if g == Gamma::Median {
-                return Err(Error::parameter(name, "gamma", "median", "a number, scale or 1/d"));
+        // What is no number is a rule, which the parser knows.
+        match text.parse::<f64>() {
+            Ok(v) if !(v.is_finite() && (parameter.holds)(v)) => {
+                return Err(Error::parameter(name, given, text, format!("{} and finite", parameter.constraint)));
             }
-            gamma(g)?;
-            check("coef0", coef0, true)?;
-            check("degree", f64::from(degree), degree >= 1)
+            _ => {}
         }
-        Kernel::Sigmoid { gamma: g, coef0 } => {
-            if g == Gamma::Median {
-                return Err(Error::parameter(name, "gamma", "median", "a number, scale or 1/d"));
-            }
-            gamma(g)?;
-            check("coef0", coef0, true)
-        }
-        Kernel::Matern { length: l, .. } => length(l),
-        Kernel::RationalQuadratic { alpha, length: l } => {
-            check("alpha", alpha, alpha > 0.0)?;
-            length(l)
-        }
-        _ => Ok(()),
     }
+    Ok(())
 }
