@@ -224,15 +224,11 @@ fn eigenvalues(model: &AnyModel) -> Result<Table> {
 /// The table of components.
 pub(crate) fn spectrum_table(model: &AnyModel, out: &mut dyn Write) -> std::io::Result<()> {
     let spectrum = model.spectrum();
+    let (values, ratios, sums) = (shown_eigenvalues(model), spectrum.ratios(), spectrum.cumulative());
     let rows: Vec<Vec<String>> = (0..model.components())
         .map(|i| {
             let percent = |v: f64| format!("{:.2} %", 100.0 * v);
-            vec![
-                component(i),
-                short(shown_eigenvalues(model)[i]),
-                percent(spectrum.ratios()[i]),
-                percent(spectrum.cumulative()[i]),
-            ]
+            vec![component(i), short(values[i]), percent(ratios[i]), percent(sums[i])]
         })
         .collect();
     table(out, &["component", "eigenvalue", "explained", "cumulative"], &rows)
@@ -275,7 +271,7 @@ fn summarise(
     }
     spectrum_table(model, out)?;
     line(out, "eigenvalue", eigenvalue_meaning(model))?;
-    line(out, "certified", model.certificate())?;
+    line(out, "accuracy", model.certificate())?;
     for note in data.notes.iter().chain(model.notes()).chain(&hints(data, args.scale)) {
         line(out, "note", note)?;
     }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
         spectrum.rank()
     );
     line(out, "total", total)?;
-    line(out, "certified", model.certificate())?;
+    line(out, "accuracy", model.certificate())?;
     let certificate = model.certificate();
     let worst = certificate.residuals().iter().copied().fold(0.0, f64::max);
     line(out, "", format!("largest residual {worst:.1e}, allowance for rounding {:.1e}", certificate.rounding()))?;

@@ -51,11 +51,11 @@ impl Input {
             format!("{}, row {}, column '{column}': value {value:e}", self.source, i + 1)
         };
         let message = match error.kind() {
-            ErrorKind::Range { what: "points", .. } => {
+            ErrorKind::Range { what: "points", magnitude } if *magnitude > 1.0 => {
                 let values = self.points.as_slice();
                 let largest = (0..values.len()).fold(0, |m, v| if values[v].abs() > values[m].abs() { v } else { m });
                 let place = at(largest / self.points.d(), largest % self.points.d());
-                format!("{place} cannot be squared within the range of f64, or its column varies too little for it")
+                format!("{place} cannot be squared within the range of f64")
             }
             _ => format!("{}: {error}", self.source),
         };

@@ -74,7 +74,7 @@ fn has(text: &str, parts: &[&str]) {
 #[test]
 fn fit_writes_scores_eigenvalues_loadings_and_model() {
     let run = Run::new();
-    has(&run.ok(&["fit", "iris", "-o", "out"]), &["PC4", "certified", "wrote", "out.scores.csv"]);
+    has(&run.ok(&["fit", "iris", "-o", "out"]), &["PC4", "accuracy", "wrote", "out.scores.csv"]);
     assert_eq!(run.files(), ["out.eigenvalues.csv", "out.loadings.csv", "out.mercer.safetensors", "out.scores.csv"]);
     let scores = run.text("out.scores.csv");
     assert!(scores.starts_with("class,PC1,PC2,PC3,PC4\nsetosa,-2.68412562596"));

@@ -116,8 +116,7 @@ pub(crate) fn number(v: f64) -> String {
     if v.is_nan() {
         return String::new();
     }
-    let text = format!("{v:?}");
-    text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
+    mercer::shortest(v)
 }
 
 impl Table {

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::real::shortest;
 
 /// A map of the user's from a point to its features.
 pub type EmbeddingFn = Arc<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync>;
@@ -203,7 +204,7 @@ impl fmt::Display for Embedding {
             Embedding::Identity => f.write_str("identity"),
             Embedding::Monomials(Monomials { degree, offset: 0.0 }) => write!(f, "monomials:{degree}"),
             Embedding::Monomials(m) => {
-                write!(f, "monomials:{}:{}", m.degree, crate::kernel::registry::number(m.offset))
+                write!(f, "monomials:{}:{}", m.degree, shortest(m.offset))
             }
             Embedding::Custom { features, .. } => write!(f, "custom({features} features)"),
         }

@@ -219,6 +219,17 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Refuses values that are not finite; `place` gives row and column of the value at an index.
+pub(crate) fn check_finite(what: &'static str, values: &[f64], place: impl Fn(usize) -> (usize, usize)) -> Result<()> {
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let (row, column) = place(at);
+            Err(ErrorKind::NotFinite { what, row, column, value: values[at] }.into())
+        }
+    }
+}
+
 /// A number of bytes, shown with a decimal unit: `3.2 GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u128);

@@ -4,11 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::embedding::Embedding;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result, check_finite};
 use crate::kernel::Bound;
 use crate::kernel::tile::{self, Form, Rows, TILE};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
+
+/// What kernel values of new points are called in messages.
+const NEW_KERNEL: &str = "kernel of the new points";
 
 /// A kernel of the user's.
 pub type KernelFn = Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
@@ -91,7 +94,7 @@ impl Features {
                     let form = Form::UpToCentring;
                     tile::fill(bound, form, (&rows, 0..x.n()), (landmarks, cols.clone()), values);
                     for (i, line) in values.chunks_exact(cols.len()).enumerate() {
-                        finite(line, first_row + i, start)?;
+                        check_finite(NEW_KERNEL, line, |at| (first_row + i, start + at))?;
                         f(i, start, line);
                     }
                 }
@@ -99,7 +102,7 @@ impl Features {
             Features::KernelFn { kernel, landmarks } => {
                 for (i, point) in x.to_f64().rows().enumerate() {
                     let values: Vec<f64> = landmarks.rows().map(|landmark| kernel(point, landmark)).collect();
-                    finite(&values, first_row + i, 0)?;
+                    check_finite(NEW_KERNEL, &values, |at| (first_row + i, at))?;
                     f(i, 0, &values);
                 }
             }
@@ -133,16 +136,6 @@ impl Features {
             _ => "dimensions of the points, which must be those the model was fitted to",
         };
         Err(Error::shape(what, x.d(), self.d()))
-    }
-}
-
-fn finite(values: &[f64], row: usize, first: usize) -> Result<()> {
-    match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(()),
-        Some(at) => {
-            let (column, value) = (first + at, values[at]);
-            Err(ErrorKind::NotFinite { what: "kernel of the new points", row, column, value }.into())
-        }
     }
 }
 

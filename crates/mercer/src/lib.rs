@@ -68,5 +68,5 @@ pub use op::{Gram, SymOp};
 pub use pca::{Pca, PcaModel, PcaParts, Route};
 pub use plan::Plan;
 pub use points::{Points, PointsRef};
-pub use real::Real;
+pub use real::{Real, shortest};
 pub use spectrum::{Components, Spectrum};

@@ -98,6 +98,12 @@ impl<T: Real> Points<T> {
         Points { data: self.rows().flat_map(|r| &r[..k]).copied().collect(), n: self.n, d: k }
     }
 
+    /// The mean point, good to rounding.
+    pub(crate) fn mean(&self) -> Vec<f64> {
+        let n = self.n as f64;
+        (0..self.d).map(|j| self.rows().map(|r| r[j].to_f64() / n).sum()).collect()
+    }
+
     /// A view of all points.
     pub fn view(&self) -> PointsRef<'_, T> {
         PointsRef { data: &self.data, n: self.n, d: self.d }

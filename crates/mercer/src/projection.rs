@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
 use crate::kernel::tile::TILE;
@@ -98,18 +98,7 @@ impl Projection {
                 Ok(())
             })
         })?;
-        finite("scores", &scores, k.max(1))?;
+        check_finite("scores", &scores, |at| (at / k, at % k))?;
         Ok((Points::new(scores, n, k)?, means))
-    }
-}
-
-/// Refuses results that left the range of f64, though what they are made from was finite.
-pub(crate) fn finite(what: &'static str, values: &[f64], columns: usize) -> Result<()> {
-    match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(()),
-        Some(at) => {
-            let (row, column, value) = (at / columns, at % columns, values[at]);
-            Err(ErrorKind::NotFinite { what, row, column, value }.into())
-        }
     }
 }

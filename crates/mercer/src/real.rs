@@ -19,6 +19,12 @@ pub trait Real: sealed::Sealed + Copy + Send + Sync + PartialOrd + std::fmt::Deb
 /// Magnitudes whose squares keep all their digits, with room for sums of many.
 pub(crate) const SQUARABLE: std::ops::Range<f64> = 1e-140..1e140;
 
+/// The shortest text that reads back as the same number.
+pub fn shortest(v: f64) -> String {
+    let text = format!("{v:?}");
+    text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
+}
+
 /// The largest magnitude, 0 of nothing.
 pub(crate) fn largest<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
     values.into_iter().fold(0.0, |m, v| m.max(v.abs()))

@@ -59,6 +59,7 @@ impl Certificate {
 
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "every eigenvalue is right to within {:.1e} of the largest", self.worst())
+        let worst = self.worst();
+        write!(f, "eigenvalues within {worst:.1e} of the largest: residuals measured, rounding estimated")
     }
 }

@@ -76,7 +76,7 @@ impl Bound {
         let mut choices = Vec::new();
         let kernel = resolve(kernel, &x, &mut choices)?.tidied();
         kernel.validate()?;
-        let shift = has_linear_term(&kernel).then(|| mean(&x));
+        let shift = has_linear_term(&kernel).then(|| x.mean());
         let mut bound = Bound { d: x.d(), deviation: false, shift, kernel, choices };
         bound.deviation = bound.deviations_are_smaller(&x);
         Ok(bound)
@@ -317,10 +317,4 @@ fn variance_of_all(x: &Points<f64>) -> f64 {
     let first = values[0];
     let mean = values.iter().map(|v| v - first).sum::<f64>() / count + first;
     values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / count
-}
-
-/// The mean point, good to rounding; it only has to be near.
-fn mean(x: &Points<f64>) -> Vec<f64> {
-    let n = x.n() as f64;
-    (0..x.d()).map(|j| x.rows().map(|r| r[j] / n).sum()).collect()
 }

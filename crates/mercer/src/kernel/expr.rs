@@ -10,8 +10,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Kernel;
-use super::registry::{self, number};
+use super::registry;
 use crate::error::{Error, ErrorKind, Result};
+use crate::real::shortest;
 
 /// Deeper nesting than anyone writes; keeps the recursion of reader and printer bounded.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -24,8 +25,8 @@ impl fmt::Display for Kernel {
                 list(f, factors, " * ", |k| matches!(k, Kernel::Sum(_) | Kernel::Product(_) | Kernel::Scaled(..)))
             }
             Kernel::Scaled(w, k) => match **k {
-                Kernel::Sum(_) | Kernel::Scaled(..) => write!(f, "{}*({k})", number(*w)),
-                _ => write!(f, "{}*{k}", number(*w)),
+                Kernel::Sum(_) | Kernel::Scaled(..) => write!(f, "{}*({k})", shortest(*w)),
+                _ => write!(f, "{}*{k}", shortest(*w)),
             },
             Kernel::Normalised(k) => write!(f, "normalised({k})"),
             leaf => {

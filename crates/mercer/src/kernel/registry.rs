@@ -2,6 +2,7 @@
 
 use super::{Gamma, Kernel, Length, Nu};
 use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::real::shortest;
 
 /// One kernel of the table.
 #[derive(Debug)]
@@ -369,15 +370,15 @@ impl Values<'_> {
 /// Name and arguments of a leaf, as text that [`build`] reads back.
 pub(crate) fn spell(leaf: &Kernel) -> (&'static str, Vec<(&'static str, String)>) {
     let gamma = |g: Gamma| match g {
-        Gamma::Value(v) => ("gamma", number(v)),
-        Gamma::OverSigma2(v) => (OVER_SIGMA2, number(v)),
-        Gamma::Over2Sigma2(v) => (OVER_2SIGMA2, number(v)),
+        Gamma::Value(v) => ("gamma", shortest(v)),
+        Gamma::OverSigma2(v) => (OVER_SIGMA2, shortest(v)),
+        Gamma::Over2Sigma2(v) => (OVER_2SIGMA2, shortest(v)),
         Gamma::Median => ("gamma", "median".into()),
         Gamma::Scale => ("gamma", "scale".into()),
         Gamma::PerDimension => ("gamma", "1/d".into()),
     };
     let length = |l: Length| match l {
-        Length::Value(v) => ("length", number(v)),
+        Length::Value(v) => ("length", shortest(v)),
         Length::Median => ("length", "median".into()),
     };
     match *leaf {
@@ -386,11 +387,11 @@ pub(crate) fn spell(leaf: &Kernel) -> (&'static str, Vec<(&'static str, String)>
         Kernel::Gaussian { gamma: g } => ("gaussian", vec![gamma(g)]),
         Kernel::Laplacian { gamma: g } => ("laplacian", vec![gamma(g)]),
         Kernel::Polynomial { gamma: g, coef0, degree } => {
-            ("polynomial", vec![gamma(g), ("coef0", number(coef0)), ("degree", degree.to_string())])
+            ("polynomial", vec![gamma(g), ("coef0", shortest(coef0)), ("degree", degree.to_string())])
         }
-        Kernel::Sigmoid { gamma: g, coef0 } => ("sigmoid", vec![gamma(g), ("coef0", number(coef0))]),
+        Kernel::Sigmoid { gamma: g, coef0 } => ("sigmoid", vec![gamma(g), ("coef0", shortest(coef0))]),
         Kernel::RationalQuadratic { alpha, length: l } => {
-            ("rational_quadratic", vec![("alpha", number(alpha)), length(l)])
+            ("rational_quadratic", vec![("alpha", shortest(alpha)), length(l)])
         }
         Kernel::Matern { nu, length: l } => {
             let nu = match nu {
@@ -404,12 +405,6 @@ pub(crate) fn spell(leaf: &Kernel) -> (&'static str, Vec<(&'static str, String)>
             unreachable!("composites are spelled by expr.rs")
         }
     }
-}
-
-/// The shortest text that reads back as the same number.
-pub(crate) fn number(v: f64) -> String {
-    let text = format!("{v:?}");
-    text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
 }
 
 /// Refuses what the parameters of a leaf may not be: its spelling is held against the table.

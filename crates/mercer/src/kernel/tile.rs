@@ -3,7 +3,7 @@
 //! In pseudo-code, for the rows I of one set of points and the rows J of another:
 //!
 //! ```text
-//! for each leaf of the kernel:  S = statistic(I, J);  V = profile(S)      one match per tile, none per entry
+//! for each leaf of the kernel:  S = statistic(I, J);  V = profile(S)
 //! sums, products, weights and normalisation combine the V of their parts
 //! ```
 //!

@@ -2,13 +2,13 @@
 
 use crate::diagnose::Definiteness;
 use crate::eigen::Certificate;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::tile::Rows;
 use crate::kernel::{Bound, Choice, Kernel};
 use crate::points::{Points, PointsRef};
-use crate::projection::{Projection, finite};
+use crate::projection::Projection;
 use crate::real::Real;
 use crate::spectrum::Spectrum;
 
@@ -190,8 +190,7 @@ impl KernelPcaModel {
             Features::KernelFn { landmarks, .. } => landmarks,
             Features::Explicit { .. } | Features::GramRow { .. } => return None,
         };
-        let n = points.n() as f64;
-        Some((0..points.d()).map(|j| points.rows().map(|r| r[j] / n).sum()).collect())
+        Some(points.mean())
     }
 
     /// What the kernel's automatic parameters became; empty for a model read from a file, whose kernel has the numbers.
@@ -260,7 +259,7 @@ impl KernelPcaModel {
         let (scores, norms) = self.scores_and_norms(x)?;
         let errors: Vec<f64> =
             norms.iter().zip(scores.rows()).map(|(norm, z)| norm - z.iter().map(|z| z * z).sum::<f64>()).collect();
-        finite("squared errors", &errors, 1)?;
+        check_finite("squared errors", &errors, |at| (at, 0))?;
         Ok(errors)
     }
 
@@ -282,7 +281,7 @@ impl KernelPcaModel {
             .into());
         };
         let norms: Vec<f64> = own.iter().zip(means).map(|(k, mean)| k - 2.0 * mean + self.grand_mean).collect();
-        finite("kernel of the new points with themselves", &norms, 1)?;
+        check_finite("kernel of the new points with themselves", &norms, |at| (at, 0))?;
         Ok((scores, norms))
     }
 }

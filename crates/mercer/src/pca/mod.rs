@@ -139,7 +139,8 @@ impl Pca {
     /// What fitting n points of d dimensions will do and need.
     ///
     /// # Errors
-    /// When it does not fit the memory budget, or an option is outside its domain.
+    /// When it does not fit the memory budget, an option is outside its domain, or more components are asked for than
+    /// min(n, features).
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
         self.components.validate("pca")?;
         self.embedding.validate()?;
@@ -149,6 +150,14 @@ impl Pca {
             let count = self.embedding.features(d).map_or("more than 2^128".to_string(), |f| f.to_string());
             let what = format!("embedding {n} points of {d} dimensions by {} with {count} features", self.embedding);
             exec.allow(bytes, what, "use a smaller degree, or the polynomial kernel, which needs no features")?;
+        }
+        let most = features.min(n as u128);
+        match self.components {
+            Components::Count(k) if k as u128 > most => {
+                let constraint = format!("components <= min(points, features) = {most}");
+                return Err(Error::parameter("pca", "components", k, constraint));
+            }
+            _ => {}
         }
         let (_, plan) = Plan::pca(n, features, self.route);
         plan.allow(exec, "keep fewer dimensions or points, or raise the memory budget (--memory in the command)")
@@ -172,13 +181,6 @@ impl Pca {
         x.check(if self.center { 2 } else { 1 })?;
         let plan = self.plan(x.n(), x.d(), exec)?;
         let features = usize::try_from(plan.features).map_err(|_| Error::shape("features", usize::MAX, 0))?;
-        if let Components::Count(k) = self.components {
-            let most = x.n().min(features);
-            if k > most {
-                let constraint = format!("components <= min(points, features) = {most}");
-                return Err(Error::parameter("pca", "components", k, constraint));
-            }
-        }
         if self.embedding == Embedding::Identity {
             return exec.run(|| self.fit_features(x, x.d(), exec));
         }
@@ -234,6 +236,7 @@ impl Pca {
             k = rank;
         }
         let total = found.total();
+        // M13, an estimate like its counterpart for kernels
         let rounding = match route {
             Route::Svd => f64::EPSILON * (32 + most) as f64 * largest,
             _ => f64::EPSILON * (32 + most) as f64 * total,

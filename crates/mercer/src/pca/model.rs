@@ -4,11 +4,11 @@ use super::Route;
 use crate::block::Block;
 use crate::eigen::Certificate;
 use crate::embedding::Embedding;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
 use crate::points::{Points, PointsRef};
-use crate::projection::{Projection, finite};
+use crate::projection::Projection;
 use crate::real::Real;
 use crate::spectrum::Spectrum;
 
@@ -296,7 +296,7 @@ impl PcaModel {
                 Ok((0..mean.len()).map(|j| ((phi[j] - mean[j]) / scale[j] - back[j]).powi(2)).sum())
             })
             .collect::<Result<Vec<f64>>>()?;
-        finite("squared errors", &errors, 1)?;
+        check_finite("squared errors", &errors, |at| (at, 0))?;
         Ok(errors)
     }
 }
