@@ -254,7 +254,15 @@ fn summarise(
                 };
                 line(out, "chosen", format!("{choice}; {how}"))?;
             }
-            line(out, "method", "exact: all eigenpairs of the stored Gram matrix (--explain shows the plan)")?;
+            let passes = m.certificate().passes();
+            let method = match (passes.swift, passes.exact) {
+                (0, 0) => "all eigenpairs of the stored Gram matrix".to_string(),
+                (0, exact) => format!("{exact} passes over the Gram matrix, which is not stored"),
+                (swift, exact) => {
+                    format!("{swift} passes in f32 and {exact} in f64 over the Gram matrix, which is not stored")
+                }
+            };
+            line(out, "method", format!("exact: {method} (--explain shows the plan)"))?;
         }
         AnyModel::Pca(m) => {
             line(out, "method", format!("exact, by the {} route (--route changes it)", m.route().name()))?

@@ -1,12 +1,14 @@
 //! `mercer info`: what a model file holds.
 
-use mercer::{AnyModel, Definiteness};
+use std::io::Write;
+
+use mercer::{AnyModel, Definiteness, Passes};
 use mercer_io::{SavedModel, load_model};
 use serde_json::{Value, json};
 
 use crate::args::InfoArgs;
-use crate::fit::{describe_kernel, describe_pca, eigenvalue_meaning, shown_eigenvalues, spectrum_table};
-use crate::output::{Outcome, Result, Terminal, count, json, line, short};
+use crate::fit::{component, describe_kernel, describe_pca, eigenvalue_meaning, shown_eigenvalues, spectrum_table};
+use crate::output::{Outcome, Result, Terminal, count, json, line, short, table};
 
 pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
@@ -23,24 +25,66 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
     spectrum_table(model, out)?;
     let spectrum = model.spectrum();
     let total = format!(
-        "{} is the sum of all eigenvalues of the {}; {} is discarded; rank {}",
+        "{} is the sum of all eigenvalues of the {}; {} is discarded; rank {}{}",
         short(spectrum.total()),
         if matches!(model, AnyModel::Pca(_)) { "scatter matrix" } else { "centred Gram matrix" },
         short(spectrum.discarded()),
+        if spectrum.is_complete() { "" } else { "at least " },
         spectrum.rank()
     );
     line(out, "total", total)?;
     line(out, "accuracy", model.certificate())?;
-    let certificate = model.certificate();
-    let worst = certificate.residuals().iter().copied().fold(0.0, f64::max);
-    line(out, "", format!("largest residual {worst:.1e}, allowance for rounding {:.1e}", certificate.rounding()))?;
-    if let AnyModel::KernelPca(m) = model {
-        line(out, "definite", m.definiteness())?;
+    certificate(model, out)?;
+    if let AnyModel::KernelPca(m) = model
+        && let Some(definiteness) = m.definiteness()
+    {
+        line(out, "definite", definiteness)?;
     }
     for note in model.notes() {
         line(out, "note", note)?;
     }
     Ok(Outcome::Done)
+}
+
+/// The certificate in full.
+fn certificate(model: &AnyModel, out: &mut dyn Write) -> std::io::Result<()> {
+    let (c, values) = (model.certificate(), model.spectrum().eigenvalues());
+    let of = |i: usize| c.clusters().iter().find(|cluster| (cluster.first..=cluster.last).contains(&i));
+    let rows: Vec<Vec<String>> = (0..values.len())
+        .map(|i| {
+            let (below, above) = c.enclosure(i);
+            let angle = match of(i) {
+                Some(k) if k.sine >= 1.0 => "open".to_string(),
+                Some(k) if k.first == k.last => format!("{:.1e}", k.sine),
+                Some(k) => format!("{:.1e} with {} to {}", k.sine, component(k.first), component(k.last)),
+                None => String::new(),
+            };
+            let number = |v: f64| format!("{v:.9e}");
+            vec![
+                component(i),
+                number(values[i] - below),
+                number(values[i] + above),
+                format!("{:.1e}", c.residuals()[i]),
+                angle,
+            ]
+        })
+        .collect();
+    table(out, &["component", "at least", "at most", "residual", "sine of angle"], &rows)?;
+    let meaning = match model {
+        AnyModel::Pca(_) => "eigenvalues of the scatter matrix, n - 1 (or n) times the variances",
+        _ => "eigenvalues of the centred Gram matrix",
+    };
+    line(out, "bounds", format!("are on the {meaning}; the allowance for rounding in them is {:.1e}", c.rounding()))?;
+    let chance = match c.kind().failure() {
+        0.0 => "certain".to_string(),
+        p => format!("but for a chance of {p:.0e}"),
+    };
+    line(out, "missed", format!("no eigenvalue above {:.6e}: {chance}, by the {}", c.missed(), c.kind().name()))?;
+    let passes = c.passes();
+    if passes != Passes::default() {
+        line(out, "passes", format!("{} in f32 and {} in f64 over the Gram matrix", passes.swift, passes.exact))?;
+    }
+    Ok(())
 }
 
 fn describe(model: &AnyModel) -> String {
@@ -85,9 +129,21 @@ pub(crate) fn json_of(saved: &SavedModel) -> Value {
         "total": spectrum.total(),
         "discarded": spectrum.discarded(),
         "rank": spectrum.rank(),
+        "complete": spectrum.is_complete(),
         "certificate": {
+            "enclosures": (0..model.components()).map(|i| {
+                let (value, (below, above)) = (spectrum.eigenvalues()[i], certificate.enclosure(i));
+                [value - below, value + above]
+            }).collect::<Vec<_>>(),
             "residuals": certificate.residuals(),
+            "clusters": certificate.clusters(),
+            "missed": {
+                "none_above": certificate.missed(),
+                "by": certificate.kind().name(),
+                "failure_probability": certificate.kind().failure(),
+            },
             "rounding": certificate.rounding(),
+            "passes": certificate.passes(),
             "worst_relative": certificate.worst(),
         },
         "notes": model.notes(),
@@ -105,7 +161,7 @@ pub(crate) fn json_of(saved: &SavedModel) -> Value {
             value["model"] = json!("kernel_pca");
             value["scale"] = json!(m.is_standardised());
             value["kernel"] = m.kernel().map_or(json!("precomputed"), |k| json!(k.to_string()));
-            value["definiteness"] = json_of_definiteness(m.definiteness());
+            value["definiteness"] = m.definiteness().map_or(Value::Null, json_of_definiteness);
             let choices = m
                 .choices()
                 .iter()

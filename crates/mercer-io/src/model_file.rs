@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use mercer::{
-    AnyModel, Definiteness, Embedding, Kernel, KernelPcaModel, KernelPcaParts, PcaModel, PcaParts, Points, Route,
-    Standardise,
+    AnyModel, Certificate, Definiteness, Embedding, Kernel, KernelPcaModel, KernelPcaParts, PcaModel, PcaParts, Points,
+    Route, Standardise,
 };
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
@@ -39,7 +39,7 @@ struct Facts {
     rank: usize,
     total: f64,
     discarded: f64,
-    rounding: f64,
+    certificate: Certificate,
     notes: Vec<String>,
     model: Kind,
 }
@@ -47,8 +47,21 @@ struct Facts {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Kind {
-    Pca { embedding: String, d: usize, center: bool, standardise: bool, whiten: bool, route: String },
-    KernelPca { kernel: Option<Kernel>, deviation: bool, grand_mean: f64, definiteness: Negative },
+    Pca {
+        embedding: String,
+        d: usize,
+        center: bool,
+        standardise: bool,
+        whiten: bool,
+        route: String,
+    },
+    KernelPca {
+        kernel: Option<Kernel>,
+        deviation: bool,
+        grand_mean: f64,
+        complete: bool,
+        definiteness: Option<Negative>,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -83,7 +96,6 @@ impl SavedModel {
                 add("scale", &[p.scale.len()], &p.scale);
                 add("axes", &[p.axes.n(), p.axes.d()], p.axes.as_slice());
                 add("eigenvalues", &[p.eigenvalues.len()], &p.eigenvalues);
-                add("residuals", &[p.residuals.len()], &p.residuals);
                 Facts {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
@@ -91,7 +103,7 @@ impl SavedModel {
                     rank: p.rank,
                     total: p.total,
                     discarded: p.discarded,
-                    rounding: p.rounding,
+                    certificate: p.certificate,
                     notes: p.notes,
                     model: Kind::Pca {
                         embedding: p.embedding.to_string(),
@@ -109,15 +121,11 @@ impl SavedModel {
                 add("alpha", &[p.weights.n(), p.weights.d()], p.weights.as_slice());
                 add("offset", &[p.offset.len()], &p.offset);
                 add("eigenvalues", &[p.eigenvalues.len()], &p.eigenvalues);
-                add("residuals", &[p.residuals.len()], &p.residuals);
-                if let Some(shift) = &p.shift {
-                    add("shift", &[shift.len()], shift);
-                }
+                add("shift", &[p.shift.len()], &p.shift);
                 if let Some(s) = &p.standardise {
                     add("mean", &[s.mean.len()], &s.mean);
                     add("scale", &[s.scale.len()], &s.scale);
                 }
-                let d = p.definiteness;
                 Facts {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
@@ -125,20 +133,21 @@ impl SavedModel {
                     rank: p.rank,
                     total: p.total,
                     discarded: p.discarded,
-                    rounding: p.rounding,
+                    certificate: p.certificate,
                     notes: p.notes,
                     model: Kind::KernelPca {
                         kernel: p.kernel,
                         deviation: p.deviation,
                         grand_mean: p.grand_mean,
-                        definiteness: Negative {
+                        complete: p.complete,
+                        definiteness: p.definiteness.map(|d| Negative {
                             smallest: d.smallest,
                             largest: d.largest,
                             negative_count: d.negative_count,
                             negative_mass: d.negative_mass,
                             absolute_mass: d.absolute_mass,
                             tolerance: d.tolerance,
-                        },
+                        }),
                     },
                 }
             }
@@ -252,7 +261,7 @@ impl Tensors<'_> {
 
 impl Facts {
     fn into_model(self, tensors: &Tensors<'_>) -> Result<SavedModel> {
-        let (eigenvalues, residuals) = (tensors.list("eigenvalues")?, tensors.list("residuals")?);
+        let eigenvalues = tensors.list("eigenvalues")?;
         let (model, d) = match self.model {
             Kind::Pca { embedding, d, center, standardise, whiten, route } => {
                 let route = Route::from_name(&route)
@@ -264,8 +273,7 @@ impl Facts {
                     scale: tensors.list("scale")?,
                     axes: tensors.table("axes")?,
                     eigenvalues,
-                    residuals,
-                    rounding: self.rounding,
+                    certificate: self.certificate,
                     total: self.total,
                     discarded: self.discarded,
                     rank: self.rank,
@@ -278,8 +286,8 @@ impl Facts {
                 };
                 (AnyModel::Pca(PcaModel::from_parts(parts)?), d)
             }
-            Kind::KernelPca { kernel, deviation, grand_mean, definiteness: d } => {
-                let shift = tensors.list_if_any("shift")?;
+            Kind::KernelPca { kernel, deviation, grand_mean, complete, definiteness } => {
+                let shift = tensors.list("shift")?;
                 let standardise = match (tensors.list_if_any("mean")?, tensors.list_if_any("scale")?) {
                     (Some(mean), Some(scale)) => Some(Standardise { mean, scale }),
                     (None, None) => None,
@@ -300,17 +308,19 @@ impl Facts {
                     offset: tensors.list("offset")?,
                     grand_mean,
                     eigenvalues,
-                    residuals,
-                    rounding: self.rounding,
+                    certificate: self.certificate,
                     total: self.total,
                     discarded: self.discarded,
                     rank: self.rank,
-                    definiteness: Definiteness::from_parts(
-                        (d.smallest, d.largest),
-                        (d.negative_count, d.negative_mass),
-                        d.absolute_mass,
-                        d.tolerance,
-                    ),
+                    complete,
+                    definiteness: definiteness.map(|d| {
+                        Definiteness::from_parts(
+                            (d.smallest, d.largest),
+                            (d.negative_count, d.negative_mass),
+                            d.absolute_mass,
+                            d.tolerance,
+                        )
+                    }),
                     notes: self.notes,
                 };
                 (AnyModel::KernelPca(KernelPcaModel::from_parts(parts)?), width)

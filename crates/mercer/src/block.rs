@@ -85,6 +85,18 @@ impl Block {
         }
     }
 
+    /// Puts the columns of `other`, which has as many rows, behind these.
+    pub(crate) fn append(&mut self, other: &Block) {
+        debug_assert_eq!(self.n, other.n);
+        self.data.extend_from_slice(&other.data);
+        self.b += other.b;
+    }
+
+    /// Columns `from` up to, not including, `to`, copied.
+    pub(crate) fn columns(&self, from: usize, to: usize) -> Self {
+        Block { data: self.data[from * self.n..to * self.n].to_vec(), n: self.n, b: to - from }
+    }
+
     /// The first `b` columns.
     pub fn first(mut self, b: usize) -> Self {
         self.b = b.min(self.b);

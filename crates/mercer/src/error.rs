@@ -111,6 +111,15 @@ pub enum ErrorKind {
         /// The size of the problem.
         size: usize,
     },
+    /// The search for eigenpairs did not reach its tolerance.
+    NotConverged {
+        /// The largest residual that was reached, relative to the largest eigenvalue.
+        found: f64,
+        /// The residual that was wanted.
+        wanted: f64,
+        /// Passes over the Gram matrix that were made.
+        passes: usize,
+    },
     /// The thing asked for does not exist for this kind of model.
     Unsupported {
         /// What was asked for and why it does not exist.
@@ -151,6 +160,9 @@ impl Error {
             ErrorKind::Range { what: "points", .. } => Some("rescale the data: measure it in other units".into()),
             ErrorKind::Range { .. } => Some("use a smaller degree or weight, or other units for the data".into()),
             ErrorKind::TooFew { what: "points", .. } => Some("give more rows".into()),
+            ErrorKind::NotConverged { .. } => {
+                Some("ask for a larger tolerance, for fewer components, or for a wider kernel".into())
+            }
             _ => None,
         }
     }
@@ -210,6 +222,9 @@ impl fmt::Display for Error {
             }
             ErrorKind::NoConvergence { what, size } => {
                 write!(f, "{what} of size {size} did not converge")
+            }
+            ErrorKind::NotConverged { found, wanted, passes } => {
+                write!(f, "eigenpairs have residuals of {found:.1e} after {passes} passes where {wanted:.1e} is wanted")
             }
             ErrorKind::Unsupported { what, .. } | ErrorKind::Inconsistent { what } => f.write_str(what),
             ErrorKind::Cancelled => f.write_str("cancelled"),

@@ -4,12 +4,53 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fearless_simd::Level;
+
 use crate::error::{Error, ErrorKind, Result};
 
 /// Memory that a computation may use when nobody says otherwise: 8 GB.
 pub const DEFAULT_MEMORY: u64 = 8_000_000_000;
 
-/// Threads, memory, seed and cancellation of a computation.
+/// What a long computation tells on its way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Progress {
+    /// Landmarks are being chosen.
+    Landmarks,
+    /// A pass over all tiles of the Gram matrix begins.
+    Pass {
+        /// Its number, from 1.
+        number: usize,
+        /// The largest residual that the passes before it reached, relative to the largest eigenvalue.
+        reached: Option<f64>,
+        /// The residual that is wanted.
+        wanted: f64,
+        /// Whether it is done in f64; the others are done in f32.
+        exact: bool,
+    },
+    /// So many parts of the pass are done.
+    Tiles {
+        /// Parts that are done.
+        done: usize,
+        /// All parts.
+        of: usize,
+    },
+}
+
+/// Takes [`Progress`].
+pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Which instructions the inner loops use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Instructions {
+    /// The best that the processor has, found at run time.
+    #[default]
+    Best,
+    /// One number at a time, in plain loops: slow, for comparison.
+    Scalar,
+}
+
+/// Threads, memory, seed, cancellation and progress of a computation.
 ///
 /// The number of threads never changes a result, not in its last bit.
 ///
@@ -18,12 +59,21 @@ pub const DEFAULT_MEMORY: u64 = 8_000_000_000;
 /// let exec = Exec::new().threads(2).memory(1_000_000_000).seed(7);
 /// assert_eq!(exec.memory_budget(), 1_000_000_000);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Exec {
     threads: Option<NonZeroUsize>,
     memory: u64,
     seed: u64,
+    instructions: Instructions,
     cancel: Option<Arc<AtomicBool>>,
+    progress: Option<ProgressFn>,
+}
+
+impl std::fmt::Debug for Exec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Exec { threads, memory, seed, instructions, .. } = self;
+        write!(f, "Exec {{ threads: {threads:?}, memory: {memory}, seed: {seed}, instructions: {instructions:?} }}")
+    }
 }
 
 impl Default for Exec {
@@ -35,7 +85,14 @@ impl Default for Exec {
 impl Exec {
     /// All cores, [`DEFAULT_MEMORY`], seed 0.
     pub fn new() -> Self {
-        Exec { threads: None, memory: DEFAULT_MEMORY, seed: 0, cancel: None }
+        Exec {
+            threads: None,
+            memory: DEFAULT_MEMORY,
+            seed: 0,
+            instructions: Instructions::Best,
+            cancel: None,
+            progress: None,
+        }
     }
 
     /// Uses this many threads; 0 means one per core. A call from inside a thread pool of rayon's stays in that pool.
@@ -56,6 +113,18 @@ impl Exec {
         self
     }
 
+    /// Chooses the instructions of the inner loops.
+    pub fn instructions(mut self, instructions: Instructions) -> Self {
+        self.instructions = instructions;
+        self
+    }
+
+    /// Tells its progress, from whichever thread has something to tell.
+    pub fn progress(mut self, tell: ProgressFn) -> Self {
+        self.progress = Some(tell);
+        self
+    }
+
     /// Stops with [`ErrorKind::Cancelled`] soon after this flag is set.
     pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
         self.cancel = Some(flag);
@@ -70,6 +139,19 @@ impl Exec {
     /// The seed.
     pub fn seed_value(&self) -> u64 {
         self.seed
+    }
+
+    pub(crate) fn level(&self) -> Level {
+        match self.instructions {
+            Instructions::Best => Level::new(),
+            Instructions::Scalar => Level::fallback(),
+        }
+    }
+
+    pub(crate) fn tell(&self, progress: Progress) {
+        if let Some(tell) = &self.progress {
+            tell(progress);
+        }
     }
 
     /// Fails when the work has been cancelled.

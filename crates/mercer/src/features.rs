@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::embedding::Embedding;
 use crate::error::{Error, Result, check_finite};
+use crate::exec::Exec;
 use crate::kernel::Bound;
-use crate::kernel::tile::{self, Form, Rows, TILE};
+use crate::kernel::tile::{self, Form, Means, Rows, Scratch, TILE};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
@@ -73,6 +74,7 @@ impl Features {
         &self,
         x: PointsRef<'_, T>,
         first_row: usize,
+        exec: &Exec,
         mut f: impl FnMut(usize, usize, &[f64]),
     ) -> Result<()> {
         match self {
@@ -86,13 +88,13 @@ impl Features {
                 }
             }
             Features::Kernel { bound, landmarks, standardise } => {
-                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x));
-                let mut values = vec![0.0; x.n() * TILE];
+                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), landmarks.means());
+                let (mut values, mut scratch) = (vec![0.0; x.n() * TILE], Scratch::new());
                 for start in (0..landmarks.n()).step_by(TILE) {
                     let cols = start..landmarks.n().min(start + TILE);
                     let values = &mut values[..x.n() * cols.len()];
-                    let form = Form::UpToCentring;
-                    tile::fill(bound, form, (&rows, 0..x.n()), (landmarks, cols.clone()), values);
+                    let how = (bound, Form::UpToCentring, exec.level());
+                    tile::fill(how, (&rows, 0..x.n()), (landmarks, cols.clone()), values, &mut scratch);
                     for (i, line) in values.chunks_exact(cols.len()).enumerate() {
                         check_finite(NEW_KERNEL, line, |at| (first_row + i, start + at))?;
                         f(i, start, line);
@@ -119,8 +121,9 @@ impl Features {
     pub(crate) fn self_values<T: Real>(&self, x: PointsRef<'_, T>) -> Option<Vec<f64>> {
         match self {
             Features::Kernel { bound, standardise, .. } => {
-                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x));
-                Some((0..x.n()).map(|i| tile::self_value(bound, Form::UpToCentring, &rows, i)).collect())
+                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), Means::Differences);
+                let how = (bound, Form::UpToCentring, Exec::new().level());
+                Some((0..x.n()).map(|i| tile::self_value(how, &rows, i)).collect())
             }
             Features::KernelFn { kernel, .. } => Some(x.to_f64().rows().map(|p| kernel(p, p)).collect()),
             Features::Explicit { .. } | Features::GramRow { .. } => None,

@@ -29,6 +29,7 @@ mod linalg;
 mod points;
 mod real;
 mod rng;
+mod vector;
 // floor 1, kernels and embeddings
 mod embedding;
 pub mod kernel;
@@ -39,6 +40,7 @@ pub mod op;
 mod eigen;
 // floor 4, what a fitted model is
 mod features;
+mod landmarks;
 mod projection;
 mod spectrum;
 // floor 5, models
@@ -55,10 +57,10 @@ pub mod testing;
 pub use block::Block;
 pub use cluster::{Agreement, Clusters, KMeans};
 pub use diagnose::{Definiteness, MercerReport};
-pub use eigen::Certificate;
+pub use eigen::{Certificate, Cluster, Kind, Passes};
 pub use embedding::{Embedding, EmbeddingFn, Monomials};
 pub use error::{Bytes, Error, ErrorKind, Result, nearest};
-pub use exec::{DEFAULT_MEMORY, Exec};
+pub use exec::{DEFAULT_MEMORY, Exec, Instructions, Progress, ProgressFn};
 pub use features::{KernelFn, Standardise};
 pub use kernel::{Bound, Choice, Gamma, Kernel, Length, Nu};
 pub use kernel_pca::{KernelPca, KernelPcaModel, KernelPcaParts};
@@ -66,7 +68,7 @@ pub use model::AnyModel;
 pub use moments::Moments;
 pub use op::{Gram, SymOp};
 pub use pca::{Pca, PcaModel, PcaParts, Route};
-pub use plan::Plan;
+pub use plan::{PassPlan, Plan};
 pub use points::{Points, PointsRef};
 pub use real::{Real, shortest};
 pub use spectrum::{Components, Spectrum};

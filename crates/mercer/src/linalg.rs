@@ -5,21 +5,29 @@
 
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use crate::block::Block;
 use crate::error::{ErrorKind, Result};
-use crate::points::Points;
+use crate::points::{Points, PointsRef};
+use crate::real::Real;
 
 /// From this size on, the work of a decomposition is split in two.
 const PARALLEL_FROM: usize = 256;
 
 fn par(size: usize) -> Par {
     if size < PARALLEL_FROM { Par::Seq } else { Par::rayon(2) }
+}
+
+/// The same for a product of so many multiplications.
+fn par_of_product(n: usize, m: usize, k: usize) -> Par {
+    if n.saturating_mul(m).saturating_mul(k) < 500_000 { Par::Seq } else { Par::rayon(2) }
 }
 
 fn view(a: &Block) -> MatRef<'_, f64> {
@@ -38,8 +46,148 @@ fn rows(x: &Points<f64>) -> MatRef<'_, f64> {
 /// A B.
 pub(crate) fn product(a: &Block, b: &Block) -> Block {
     let mut c = Block::zeros(a.n(), b.b());
-    matmul(view_mut(&mut c), Accum::Replace, view(a), view(b), 1.0, par(a.n().min(a.b())));
+    let par = par_of_product(a.n(), a.b(), b.b());
+    matmul(view_mut(&mut c), Accum::Replace, view(a), view(b), 1.0, par);
     c
+}
+
+/// A' B.
+pub(crate) fn inner_products(a: &Block, b: &Block) -> Block {
+    let mut c = Block::zeros(a.b(), b.b());
+    let par = par_of_product(a.n(), a.b(), b.b());
+    matmul(view_mut(&mut c), Accum::Replace, view(a).transpose(), view(b), 1.0, par);
+    c
+}
+
+/// B - Q Q'B, in place.
+pub(crate) fn subtract_projection(q: &Block, b: &mut Block) {
+    if q.b() == 0 || b.b() == 0 {
+        return;
+    }
+    let along = inner_products(q, b);
+    let par = par_of_product(q.n(), q.b(), b.b());
+    matmul(view_mut(b), Accum::Add, view(q), view(&along), -1.0, par);
+}
+
+/// The dot product, in eight interleaved sums.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut parts = [0.0; 8];
+    let (x, y) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = x.remainder().iter().zip(y.remainder()).map(|(a, b)| a * b).sum();
+    for (x, y) in x.zip(y) {
+        for lane in 0..8 {
+            parts[lane] += x[lane] * y[lane];
+        }
+    }
+    parts.iter().sum::<f64>() + rest
+}
+
+/// X Y' row by row, on the calling thread.
+pub(crate) fn tile_products<T: Real>(x: PointsRef<'_, T>, y: PointsRef<'_, T>, out: &mut [T]) {
+    let out = MatMut::from_row_major_slice_mut(out, x.n(), y.n());
+    let x = MatRef::from_row_major_slice(x.as_slice(), x.n(), x.d());
+    let y = MatRef::from_row_major_slice(y.as_slice(), y.n(), y.d());
+    matmul(out, Accum::Replace, x, y.transpose(), T::ONE, Par::Seq);
+}
+
+/// K X, or K'X when `turned`, on the calling thread: K is a tile of `shape` (rows, columns) stored row by row, and X the
+/// first rows of `b` columns that lie `stride` apart. The product goes to `out`, column by column.
+pub(crate) fn tile_apply<T: Real>(
+    tile: &[T],
+    shape: (usize, usize),
+    turned: bool,
+    (x, stride, b): (&[T], usize, usize),
+    out: &mut Vec<T>,
+) {
+    let k = MatRef::from_row_major_slice(tile, shape.0, shape.1);
+    let k = if turned { k.transpose() } else { k };
+    out.resize(k.nrows() * b, T::ZERO);
+    // The last column may be shorter than the stride.
+    let x = MatRef::from_column_major_slice_with_stride(&x[..(b - 1) * stride + k.ncols()], k.ncols(), b, stride);
+    let out = MatMut::from_column_major_slice_mut(out, k.nrows(), b);
+    matmul(out, Accum::Replace, k, x, T::ONE, Par::Seq);
+}
+
+/// The lower triangle L with LL' = A + d I, column by column, d being the least that rounding in T asks for; `None` when A
+/// is farther than that from positive semi-definite.
+pub(crate) fn cholesky<T: Real>(a: Block) -> Option<Vec<T>> {
+    let n = a.n();
+    let largest = (0..n).map(|i| a.at(i, i)).fold(0.0, f64::max);
+    for step in 0..3 {
+        let mut l = a.clone();
+        let shift = 8.0 * T::EPSILON * largest * n as f64 * 100f64.powi(step);
+        for i in 0..n {
+            *l.at_mut(i, i) += shift;
+        }
+        let par = par(n);
+        let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, par, Default::default()));
+        let done = cholesky_in_place(
+            view_mut(&mut l),
+            Default::default(),
+            par,
+            MemStack::new(&mut memory),
+            Default::default(),
+        );
+        if done.is_ok() {
+            return Some(l.as_slice().iter().map(|v| T::from_f64(*v)).collect());
+        }
+    }
+    None
+}
+
+/// Solves L f = c for each row c of r values, in place, on the calling thread.
+pub(crate) fn solve_rows<T: Real>(triangle: &[T], r: usize, rows: &mut [T]) {
+    let n = rows.len() / r;
+    let l = MatRef::from_column_major_slice(triangle, r, r);
+    solve_lower_triangular_in_place(l, MatMut::from_column_major_slice_mut(rows, r, n), Par::Seq);
+}
+
+fn strided<T: Real>(values: &[T], width: usize, used: usize) -> MatRef<'_, T> {
+    MatRef::from_row_major_slice(values, values.len() / width, width).subcols(0, used)
+}
+
+fn widened<T: Real>(values: &[T], n: usize, b: usize) -> Block {
+    Block::from_columns(values.iter().map(|v| v.to_f64()).collect(), n, b).expect("as many values")
+}
+
+/// F'F of rows of `width` values of which the first `used` count, on the calling thread.
+pub(crate) fn rows_gram<T: Real>(values: &[T], width: usize, used: usize) -> Block {
+    use BlockStructure::{Rectangular, TriangularLower};
+    let f = strided(values, width, used);
+    let mut out = vec![T::ZERO; used * used];
+    let view = MatMut::from_column_major_slice_mut(&mut out, used, used);
+    triangular::matmul(
+        view,
+        TriangularLower,
+        Accum::Replace,
+        f.transpose(),
+        Rectangular,
+        f,
+        Rectangular,
+        T::ONE,
+        Par::Seq,
+    );
+    let mut gram = widened(&out, used, used);
+    mirror_lower(&mut gram);
+    gram
+}
+
+/// F'R of such rows, R column by column.
+pub(crate) fn rows_transposed_times<T: Real>(values: &[T], width: usize, used: usize, r: &[T], b: usize) -> Block {
+    let f = strided(values, width, used);
+    let mut out = vec![T::ZERO; used * b];
+    let r = MatRef::from_column_major_slice(r, f.nrows(), b);
+    matmul(MatMut::from_column_major_slice_mut(&mut out, used, b), Accum::Replace, f.transpose(), r, T::ONE, Par::Seq);
+    widened(&out, used, b)
+}
+
+/// F C of such rows, column by column.
+pub(crate) fn rows_times<T: Real>(values: &[T], width: usize, used: usize, c: &[T], b: usize) -> Vec<T> {
+    let f = strided(values, width, used);
+    let mut out = vec![T::ZERO; f.nrows() * b];
+    let c = MatRef::from_column_major_slice(c, used, b);
+    matmul(MatMut::from_column_major_slice_mut(&mut out, f.nrows(), b), Accum::Replace, f, c, T::ONE, Par::Seq);
+    out
 }
 
 /// Adds X'X to the lower half of `scatter`, on the calling thread.

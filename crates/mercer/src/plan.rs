@@ -2,14 +2,18 @@
 
 use std::fmt;
 
+use crate::eigen::guard;
 use crate::error::{Bytes, Result};
 use crate::exec::Exec;
+use crate::op::pass::Grid;
 use crate::pca::Route;
+use crate::spectrum::Components;
 
 /// The chosen way, its reason and its needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The way: "covariance", "gram", "svd", or "dense" for kernel PCA.
+    /// The way: "covariance", "gram", "svd"; for kernel PCA "dense" (all eigenpairs of the stored Gram matrix) or "passes"
+    /// (the leading ones, by passes over a Gram matrix that is not stored).
     pub route: &'static str,
     /// Why this one.
     pub why: String,
@@ -21,7 +25,50 @@ pub struct Plan {
     pub bytes: u128,
     /// Floating-point operations, roughly.
     pub flops: f64,
+    /// More about the route "passes".
+    pub passes: Option<PassPlan>,
 }
+
+/// How the leading eigenpairs are found by passes over the Gram matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PassPlan {
+    /// Eigenpairs that are looked for.
+    pub k: usize,
+    /// Landmarks that the search starts from; 0 for a start at random.
+    pub landmarks: usize,
+    /// Vectors that a pass multiplies.
+    pub columns: usize,
+    /// The most vectors that are kept.
+    pub basis: usize,
+    /// Whether passes are made in f32 before the last one in f64.
+    pub swift: bool,
+    /// Bytes of tiles that are kept between passes; the others are computed anew. It changes no bit of the result.
+    pub kept: u128,
+    /// Bytes of all tiles.
+    pub tiles: u128,
+    /// Passes, roughly.
+    pub expected: usize,
+}
+
+/// What is known of a kernel PCA before it starts.
+pub(crate) struct KernelTask {
+    pub(crate) n: usize,
+    pub(crate) d: usize,
+    pub(crate) components: Components,
+    /// Up to so many points all eigenpairs are computed.
+    pub(crate) dense_up_to: usize,
+    /// Whether the Gram matrix comes from a kernel on points, not from the user.
+    pub(crate) points: bool,
+    /// Whether f32 is good enough to find the way.
+    pub(crate) narrow: bool,
+}
+
+/// From this many points on, passes in f32 pay.
+const SWIFT_FROM: usize = 4096;
+/// From this many points on, landmarks pay.
+const LANDMARKS_FROM: usize = 1500;
+/// Components that are looked for first when a share of the variance is asked for.
+pub(crate) const FIRST_COMPONENTS: usize = 16;
 
 const FLOAT: u128 = 8;
 /// An eigendecomposition holds the matrix, its vectors and three times as much scratch.
@@ -55,19 +102,79 @@ impl Plan {
                 4.0 * nf * df * sf + EIGEN_FLOPS * sf.powi(3),
             ),
         };
-        (route, Plan { route: route.name(), why, n, features, bytes, flops })
+        (route, Plan { route: route.name(), why, n, features, bytes, flops, passes: None })
     }
 
-    /// How kernel PCA of n points is done.
-    pub(crate) fn kernel_pca(n: usize, d: usize) -> Plan {
+    /// How kernel PCA is done: all eigenpairs of the stored matrix where that is small or asked for, else the leading ones
+    /// by passes.
+    pub(crate) fn kernel_pca(task: &KernelTask, exec: &Exec) -> Plan {
+        let KernelTask { n, components, .. } = *task;
+        let dense = |why: String| Plan::dense(n, task.d, why);
+        let k = match components {
+            Components::All => return dense("all components are asked for".into()),
+            Components::Share(_) => FIRST_COMPONENTS,
+            Components::Count(k) => k,
+        };
+        if n <= task.dense_up_to {
+            return dense(format!("few points ({n}): all eigenpairs of the stored Gram matrix"));
+        }
+        let whole = dense(format!("{k} of {n} components are many: all eigenpairs of the stored Gram matrix"));
+        if k > n / 10 && whole.bytes <= u128::from(exec.memory_budget()) {
+            return whole;
+        }
+        Plan::by_passes(task, k, exec)
+    }
+
+    /// All eigenpairs of the stored Gram matrix.
+    pub(crate) fn dense(n: usize, d: usize, why: String) -> Plan {
         let points = n as u128;
         Plan {
             route: "dense",
-            why: "all eigenpairs of the stored Gram matrix".into(),
+            why,
             n,
             features: points,
             bytes: points.saturating_mul(points).saturating_mul(FLOAT * (EIGEN_COPIES + 1)),
             flops: (n as f64).powi(2) * d as f64 + EIGEN_FLOPS * (n as f64).powi(3),
+            passes: None,
+        }
+    }
+
+    /// The k leading eigenpairs by passes.
+    pub(crate) fn by_passes(task: &KernelTask, k: usize, exec: &Exec) -> Plan {
+        let KernelTask { n, d, .. } = *task;
+        let (nf, points) = (n as f64, n as u128);
+        let columns = k + guard(k) + 5;
+        let swift = task.narrow && task.points && n >= SWIFT_FROM;
+        let value: u128 = if swift { 4 } else { 8 };
+        // Landmarks cost n r (d + r) operations: a twentieth of a pass.
+        let landmarks = if task.points && n >= LANDMARKS_FROM {
+            let r = (0.05 * nf * (d + 2 * columns + 30) as f64).sqrt() as usize;
+            let most = (u128::from(exec.memory_budget()) / 4 / (points * value)).min(400_000_000 / points) as usize;
+            r.clamp(4 * columns, 2000.max(4 * columns)).min(n / 4).min(most)
+        } else {
+            0
+        };
+        let landmarks = if landmarks < columns { 0 } else { landmarks };
+        // A basis of sixteen steps is seldom filled; four are enough to go on from.
+        let budget = u128::from(exec.memory_budget());
+        let room = usize::try_from(budget / 3 / (points * 2 * FLOAT)).unwrap_or(usize::MAX);
+        let basis = (16 * columns).min(room).max(4 * columns).min(n);
+        let vectors = (basis.min(8 * columns) as u128 * 2 + 8 * columns as u128) * points * FLOAT;
+        let factor = (landmarks as u128 * 3 / 2) * points * value;
+        let prepared = if task.points { points * d as u128 * (FLOAT + 4) } else { points * points * FLOAT };
+        let needed = prepared + vectors + factor;
+        let tiles = if task.points { Grid::new(n).all_entries() * value } else { 0 };
+        let worth = (points * points * FLOAT / 6).max(128_000_000);
+        let kept = tiles.min(worth).min(budget.saturating_sub(needed) * 3 / 4);
+        let expected = if landmarks > 0 { 4 } else { 7 };
+        Plan {
+            route: "passes",
+            why: format!("{k} leading components of {n}, without storing the Gram matrix"),
+            n,
+            features: points,
+            bytes: needed + kept,
+            flops: expected as f64 * nf * nf * (d + 2 * columns + 30) as f64,
+            passes: Some(PassPlan { k, landmarks, columns, basis, swift, kept, tiles, expected }),
         }
     }
 
@@ -75,6 +182,7 @@ impl Plan {
     pub(crate) fn allow(self, exec: &Exec, remedy: &str) -> Result<Self> {
         let what = match self.route {
             "dense" => format!("the Gram matrix of {} points with its eigenvectors", self.n),
+            "passes" => format!("finding the leading components of {} points", self.n),
             route => format!("PCA of {} points with {} features by the {route} route", self.n, self.features),
         };
         exec.allow(self.bytes, what, remedy)?;
@@ -86,6 +194,18 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "route      {} ({})", self.route, self.why)?;
         writeln!(f, "size       {} points, {} features", self.n, self.features)?;
+        if let Some(p) = &self.passes {
+            let landmarks =
+                if p.landmarks > 0 { format!("{} landmarks", p.landmarks) } else { "a random block".into() };
+            let precision = if p.swift { "in f32, the last in f64" } else { "in f64" };
+            writeln!(f, "passes     about {} over the Gram matrix, {precision}, from {landmarks}", p.expected)?;
+            let tiles = match p.kept {
+                0 => "computed anew in each pass".to_string(),
+                kept if kept >= p.tiles => format!("all kept ({})", Bytes(kept)),
+                kept => format!("{} of {} kept, the others computed anew", Bytes(kept), Bytes(p.tiles)),
+            };
+            writeln!(f, "tiles      {tiles}")?;
+        }
         writeln!(f, "memory     about {} besides the data", Bytes(self.bytes))?;
         write!(f, "work       about {:.1e} floating-point operations", self.flops)
     }

@@ -135,6 +135,11 @@ impl<'a, T: Real> PointsRef<'a, T> {
         &self.data[i * self.d..(i + 1) * self.d]
     }
 
+    /// The values row by row.
+    pub fn as_slice(&self) -> &'a [T] {
+        self.data
+    }
+
     /// All points in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
         let this = *self;

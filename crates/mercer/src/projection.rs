@@ -82,7 +82,7 @@ impl Projection {
             tiles.into_par_iter().try_for_each(|(start, scores, means)| {
                 exec.go_on()?;
                 let points = x.slice(start, start + means.len());
-                self.features.each_piece(points, start, |i, first, values| {
+                self.features.each_piece(points, start, exec, |i, first, values| {
                     let scores = &mut scores[i * k..(i + 1) * k];
                     for (c, v) in values.iter().enumerate() {
                         means[i] += v;

@@ -1,7 +1,8 @@
 //! The two number types that data may have.
 
 mod sealed {
-    pub trait Sealed {}
+    /// What the inside needs of the two types: matrix products, vector instructions, elementary functions.
+    pub trait Sealed: faer::traits::ComplexField<Real = Self> + crate::vector::Elementary {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
 }
@@ -14,6 +15,9 @@ pub trait Real: sealed::Sealed + Copy + Send + Sync + PartialOrd + std::fmt::Deb
 
     /// The same number as f64.
     fn to_f64(self) -> f64;
+
+    /// The nearest number of this type.
+    fn from_f64(v: f64) -> Self;
 }
 
 /// Magnitudes whose squares keep all their digits, with room for sums of many.
@@ -36,6 +40,10 @@ impl Real for f32 {
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
+
+    fn from_f64(v: f64) -> Self {
+        v as f32
+    }
 }
 
 impl Real for f64 {
@@ -43,5 +51,9 @@ impl Real for f64 {
 
     fn to_f64(self) -> f64 {
         self
+    }
+
+    fn from_f64(v: f64) -> Self {
+        v
     }
 }

@@ -80,6 +80,8 @@ pub struct Spectrum {
     /// The sum of the eigenvalues that were not kept.
     pub(crate) discarded: f64,
     pub(crate) rank: usize,
+    /// Whether all eigenvalues were computed.
+    pub(crate) complete: bool,
     pub(crate) n: usize,
     pub(crate) centred: bool,
 }
@@ -136,9 +138,14 @@ impl Spectrum {
         self.discarded
     }
 
-    /// The number of eigenvalues that are not zero within rounding.
+    /// The number of eigenvalues that are not zero within rounding, among those computed.
     pub fn rank(&self) -> usize {
         self.rank
+    }
+
+    /// Whether all eigenvalues were computed; else only the leading ones, and [`Spectrum::rank`] is a lower bound.
+    pub fn is_complete(&self) -> bool {
+        self.complete
     }
 
     /// The number of points.

@@ -2,7 +2,13 @@
 
 use std::fmt;
 
-use crate::error::{ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+use super::Found;
+use super::probe;
+use crate::error::{Error, ErrorKind, Result};
+use crate::kernel::tile::LARGE_TILE;
+use crate::linalg;
 
 /// What rounding can have done to an eigenvalue of the centred Gram matrix of n points, whose entries are good to
 /// `entry_error` (Weyl: |E|_2 <= n max|E_ij|); centring and the dense solver add a small multiple of n eps times the
@@ -10,6 +16,15 @@ use crate::error::{ErrorKind, Result};
 pub(crate) fn rounding(n: usize, entry_error: f64, eigenvalues: &[f64]) -> f64 {
     let norm = eigenvalues.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     n as f64 * (entry_error + f64::EPSILON * norm)
+}
+
+/// The same for products with a matrix that is not stored and whose entries are at most `largest`: sums over tiles,
+/// and then of tiles, in arithmetic of spacing `epsilon` within a tile.
+pub(crate) fn rounding_of_products(n: usize, entry_error: f64, largest: f64, epsilon: f64) -> f64 {
+    let n = n as f64;
+    let within = 0.5 * epsilon * (LARGE_TILE as f64 + 8.0);
+    let between = 0.5 * f64::EPSILON * (n / LARGE_TILE as f64 + 64.0);
+    n * (entry_error + (within + between) * largest)
 }
 
 /// Refuses a Gram matrix whose eigenvalues, or whose rounding, leave the range of f64.
@@ -21,20 +36,174 @@ pub(crate) fn check_range(n: usize, largest_entry: f64) -> Result<()> {
     Err(ErrorKind::Range { what: "Gram matrix", magnitude: largest_entry }.into())
 }
 
-/// What is known about the error of computed eigenvalues.
+/// What is known about the error of computed eigenpairs.
 ///
-/// Every eigenvalue of the exact matrix lies within `radius` of the computed one of the same rank (Weyl): the radius
-/// is the measured residual of the pair plus `rounding`, which covers the evaluation of the matrix itself and the
-/// backward error of the dense solver. The residuals are measured; the rounding allowance is a first-order bound with
-/// generous constants, an estimate in the strict sense.
-#[derive(Clone, Debug, PartialEq)]
+/// The residuals |A u - lambda u| are measured in f64. An enclosure is a theorem about the exact matrix, given the
+/// allowance for rounding, which is a first-order bound, and given that no eigenvalue beyond those found exceeds
+/// [`Certificate::missed`]; [`Certificate::kind`] tells whether that is certain, or certain but for a small probability.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    pub(crate) residuals: Vec<f64>,
-    pub(crate) rounding: f64,
-    pub(crate) scale: f64,
+    residuals: Vec<f64>,
+    /// How far below and above the computed eigenvalue the exact one can be.
+    below: Vec<f64>,
+    above: Vec<f64>,
+    clusters: Vec<Cluster>,
+    missed: f64,
+    kind: Kind,
+    rounding: f64,
+    passes: Passes,
+    scale: f64,
 }
 
+/// Components whose eigenvalues are apart from all others: the space that they span is certain, the directions within
+/// it only as far as the cluster is one component.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// The first component, from 0.
+    pub first: usize,
+    /// The last component.
+    pub last: usize,
+    /// The sine of the largest angle between the computed space and the exact one is at most this; 1 says nothing.
+    pub sine: f64,
+}
+
+/// Why no eigenvalue beyond those found exceeds [`Certificate::missed`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by")]
+pub enum Kind {
+    /// All eigenpairs were computed: certain.
+    AllPairs,
+    /// The sum of all eigenvalues is known, and none is negative: certain.
+    Trace,
+    /// The sum of the squares of all eigenvalues is known: certain.
+    Frobenius,
+    /// Random probes would have shown it.
+    Probes {
+        /// The probability that they did not.
+        failure: f64,
+    },
+}
+
+impl Kind {
+    /// The probability that the bound does not hold: 0 when it is certain.
+    pub fn failure(self) -> f64 {
+        match self {
+            Kind::Probes { failure } => failure,
+            _ => 0.0,
+        }
+    }
+}
+
+/// Passes over the Gram matrix; none when all eigenpairs were computed from the stored matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passes {
+    /// In f32, to find the way.
+    pub swift: usize,
+    /// In f64: what is reported comes from the last of them.
+    pub exact: usize,
+}
+
+/// What is known about a symmetric matrix besides the pairs that were found.
+pub(crate) struct Known {
+    /// The sum of all its eigenvalues.
+    pub(crate) trace: f64,
+    /// Whether none of them is negative.
+    pub(crate) definite: bool,
+    /// The sum of the squares of all its eigenvalues.
+    pub(crate) squares: Option<f64>,
+    /// What rounding can have done to an eigenvalue.
+    pub(crate) rounding: f64,
+    /// How far the operator that the probes saw can be from the one that is meant, as seen in an eigenvalue.
+    pub(crate) swift: f64,
+    /// No eigenvalue is larger.
+    pub(crate) largest: f64,
+}
+
+/// Gaps this many times the errors beside them separate clusters: the sine is then at most about its inverse.
+const APART: f64 = 20.0;
+
 impl Certificate {
+    /// For the first k of all eigenvalues of a matrix, descending, with the residuals of their pairs.
+    pub(crate) fn of_all(eigenvalues: &[f64], residuals: Vec<f64>, rounding: f64) -> Self {
+        let k = residuals.len();
+        let missed = eigenvalues.get(k).map_or(0.0, |v| v.max(0.0) + rounding);
+        let radius: Vec<f64> = residuals.iter().map(|r| r + rounding).collect();
+        let upper = |i: usize| eigenvalues.get(i).map_or(f64::NEG_INFINITY, |v| v + rounding);
+        let lower = |i: usize| eigenvalues[i] - rounding;
+        Certificate {
+            clusters: clusters(&eigenvalues[..k], &residuals, rounding, lower, upper),
+            below: radius.clone(),
+            above: radius,
+            missed,
+            kind: Kind::AllPairs,
+            rounding,
+            passes: Passes::default(),
+            scale: eigenvalues.first().copied().unwrap_or(0.0),
+            residuals,
+        }
+    }
+
+    /// For the first k of the pairs that were found.
+    pub(crate) fn of_found(found: &Found, k: usize, known: &Known) -> Self {
+        let theta = &found.values;
+        let (b, slack) = (theta.len(), known.rounding);
+        let norms: Vec<f64> = (0..b).map(|j| linalg::norm(found.residuals.col(j)) + slack).collect();
+        // |R| of the first p columns and of the others, by their Frobenius norm.
+        let before: Vec<f64> = running(norms.iter());
+        let mut after: Vec<f64> = running(norms.iter().rev());
+        after.reverse();
+        after.push(0.0);
+
+        // Certain: what no eigenvalue of A on the complement of all pairs exceeds, and then on that of the first p.
+        let sum: f64 = theta.iter().sum();
+        let trace = known.definite.then(|| (known.trace - sum).max(0.0) + b as f64 * slack);
+        let frobenius = known.squares.map(|all| {
+            let kept = theta.iter().map(|v| v * v).sum::<f64>();
+            (all - kept).max(0.0).sqrt() + b as f64 * slack
+        });
+        let certain = [trace.map(|t| (t, Kind::Trace)), frobenius.map(|f| (f, Kind::Frobenius))];
+        let certain = certain.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
+        let (beyond, certain_kind) = certain.unwrap_or((known.largest, Kind::Frobenius));
+        let beta = |p: usize| if p < b { larger_root(theta[p], beyond, after[p]) } else { beyond };
+        // Likely: what the probes say about the eigenvalue after the first k.
+        let ceiling = |i: usize| (found.ceiling.upper(i) + slack + known.swift).min(known.largest);
+        let likely = ceiling(k);
+
+        // lambda_i <= mu as soon as (mu - theta_i)(mu - beta_p) >= |R_p|^2, for any p > i; and lambda_p <= beta_p.
+        let last = if k > 0 { theta[k - 1] } else { 0.0 };
+        let (next, kind, uppers): (f64, Kind, Vec<f64>) = if beta(k) < last || beta(k) <= likely {
+            let upper =
+                |i: usize| (i + 1..=b).map(|p| larger_root(theta[i], beta(p), before[p])).fold(beta(i), f64::min);
+            (beta(k), certain_kind, (0..k).map(upper).collect())
+        } else {
+            // On the complement of the first k pairs nothing exceeds likely + |R_k|, if that is less than theta_k: else k + 1
+            // eigenvalues would exceed `likely`.
+            let beta = likely + before[k];
+            let upper = |i: usize| {
+                if beta < last { larger_root(theta[i], beta, before[k]) } else { ceiling(i) }
+            };
+            (likely, Kind::Probes { failure: probe::failure() }, (0..k).map(upper).collect())
+        };
+        let residuals: Vec<f64> = norms[..k].iter().map(|r| r - slack).collect();
+        Certificate {
+            clusters: clusters(
+                &theta[..k],
+                &residuals,
+                slack,
+                |i| theta[i] - slack,
+                |i| if i < k { uppers[i] } else { next },
+            ),
+            below: vec![slack; k],
+            above: (0..k).map(|i| (uppers[i] - theta[i]).max(0.0) + slack).collect(),
+            residuals,
+            missed: next.max(0.0),
+            kind,
+            rounding: slack,
+            passes: Passes { swift: found.passes.0, exact: found.passes.1 },
+            scale: theta.first().copied().unwrap_or(0.0),
+        }
+    }
+
     /// The measured residual |A u - lambda u| of each pair.
     pub fn residuals(&self) -> &[f64] {
         &self.residuals
@@ -47,7 +216,32 @@ impl Certificate {
 
     /// How far eigenvalue i can be from the truth.
     pub fn radius(&self, i: usize) -> f64 {
-        self.residuals[i] + self.rounding
+        self.below[i].max(self.above[i])
+    }
+
+    /// How far below and how far above the computed eigenvalue i the exact one can be.
+    pub fn enclosure(&self, i: usize) -> (f64, f64) {
+        (self.below[i], self.above[i])
+    }
+
+    /// The components in groups whose spaces are certain.
+    pub fn clusters(&self) -> &[Cluster] {
+        &self.clusters
+    }
+
+    /// No eigenvalue that is not among the components exceeds this.
+    pub fn missed(&self) -> f64 {
+        self.missed
+    }
+
+    /// Why that is so.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Passes over the Gram matrix.
+    pub fn passes(&self) -> Passes {
+        self.passes
     }
 
     /// The largest radius relative to the largest eigenvalue, 0 for no components.
@@ -55,11 +249,128 @@ impl Certificate {
         let radius = (0..self.residuals.len()).map(|i| self.radius(i)).fold(0.0, f64::max);
         if self.scale > 0.0 { radius / self.scale } else { 0.0 }
     }
+
+    /// The largest residual relative to the largest eigenvalue.
+    pub fn worst_residual(&self) -> f64 {
+        let worst = self.residuals.iter().copied().fold(0.0, f64::max);
+        if self.scale > 0.0 { worst / self.scale } else { 0.0 }
+    }
+
+    /// Refuses a certificate that cannot be one of `k` components, as a damaged file may have it.
+    pub(crate) fn validate(&self, k: usize) -> Result<()> {
+        for (what, len) in [
+            ("residuals", self.residuals.len()),
+            ("lower bounds", self.below.len()),
+            ("upper bounds", self.above.len()),
+        ] {
+            if len != k {
+                return Err(Error::shape(format!("{what} of the certificate"), len, k));
+            }
+        }
+        let lists = self.residuals.iter().chain(&self.below).chain(&self.above);
+        let sines = self.clusters.iter().map(|c| &c.sine);
+        let failure = self.kind.failure();
+        let numbers = lists.chain(sines).chain([&self.missed, &self.rounding, &self.scale, &failure]);
+        if numbers.into_iter().any(|v| !(v.is_finite() && *v >= 0.0)) {
+            return Err(Error::inconsistent("the certificate has an error that cannot be"));
+        }
+        let mut next = 0;
+        for cluster in &self.clusters {
+            if cluster.first != next || cluster.last < cluster.first || cluster.last >= k {
+                return Err(Error::inconsistent("the clusters of the certificate do not follow each other"));
+            }
+            next = cluster.last + 1;
+        }
+        if next == k {
+            Ok(())
+        } else {
+            Err(Error::inconsistent("the clusters of the certificate leave components out"))
+        }
+    }
+}
+
+/// Roots of the running sums of squares, from none on.
+fn running<'a>(norms: impl Iterator<Item = &'a f64>) -> Vec<f64> {
+    let mut squares = 0.0;
+    std::iter::once(0.0)
+        .chain(norms.map(|r| {
+            squares += r * r;
+            squares
+        }))
+        .map(f64::sqrt)
+        .collect()
+}
+
+/// The larger eigenvalue of [[a, r], [r, b]].
+fn larger_root(a: f64, b: f64, r: f64) -> f64 {
+    let (high, gap) = (a.max(b), (a - b).abs());
+    if r == 0.0 {
+        return high;
+    }
+    // high + r^2 / (gap/2 + root): no cancellation.
+    high + r * r / (0.5 * gap + (0.25 * gap * gap + r * r).sqrt())
+}
+
+/// Cuts components where gaps are large against the errors beside them; sines by Davis and Kahan.
+fn clusters(
+    values: &[f64],
+    residuals: &[f64],
+    rounding: f64,
+    lower: impl Fn(usize) -> f64,
+    upper: impl Fn(usize) -> f64,
+) -> Vec<Cluster> {
+    let k = values.len();
+    let mut found = Vec::new();
+    let mut first = 0;
+    for last in 0..k {
+        let gap = values[last] - upper(last + 1);
+        let error = residuals[last].max(residuals.get(last + 1).copied().unwrap_or(0.0)) + rounding;
+        if last + 1 < k && gap <= APART * error {
+            continue;
+        }
+        let below = gap;
+        let above = if first > 0 { lower(first - 1) - values[first] } else { f64::INFINITY };
+        let norm = residuals[first..=last].iter().map(|r| (r + rounding).powi(2)).sum::<f64>().sqrt();
+        let separation = below.min(above);
+        let sine = if separation > norm { norm / separation } else { 1.0 };
+        found.push(Cluster { first, last, sine });
+        first = last + 1;
+    }
+    found
 }
 
 impl fmt::Display for Certificate {
+    /// One or two sentences.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let worst = self.worst();
-        write!(f, "eigenvalues within {worst:.1e} of the largest: residuals measured, rounding estimated")
+        write!(f, "eigenvalues within {:.1e} of the largest", self.worst())?;
+        let sine = self.clusters.iter().map(|c| c.sine).fold(0.0, f64::max);
+        let single = self.clusters.iter().all(|c| c.first == c.last);
+        match (single, sine < 0.5) {
+            _ if self.clusters.is_empty() => {}
+            (true, true) => write!(f, ", directions within {:.1e} rad", sine.asin())?,
+            (false, true) => write!(f, ", spaces of equal eigenvalues within {:.1e} rad", sine.asin())?,
+            (_, false) => write!(f, ", the last directions open: the next eigenvalue is too near")?,
+        }
+        match self.kind {
+            Kind::AllPairs => write!(f, "; all pairs computed"),
+            Kind::Trace | Kind::Frobenius => {
+                write!(f, "; none above {:.3e} missed, by the {}", self.missed, self.kind.name())
+            }
+            Kind::Probes { failure } => {
+                write!(f, "; none above {:.3e} missed, but for a chance of {failure:.0e}", self.missed)
+            }
+        }
+    }
+}
+
+impl Kind {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::AllPairs => "whole spectrum",
+            Kind::Trace => "trace",
+            Kind::Frobenius => "Frobenius norm",
+            Kind::Probes { .. } => "random probes",
+        }
     }
 }

@@ -35,8 +35,8 @@ pub struct Bound {
     d: usize,
     /// Entries are evaluated as k - origin in models that centre (MATHS.md, M6).
     deviation: bool,
-    /// The point that linear terms are measured from in models that centre.
-    shift: Option<Vec<f64>>,
+    /// A point in the middle of the points, from which they are measured wherever the kernel allows it.
+    shift: Vec<f64>,
 }
 
 /// What an automatic parameter became.
@@ -76,21 +76,19 @@ impl Bound {
         let mut choices = Vec::new();
         let kernel = resolve(kernel, &x, &mut choices)?.tidied();
         kernel.validate()?;
-        let shift = has_linear_term(&kernel).then(|| x.mean());
+        let shift = middle_point(&x);
         let mut bound = Bound { d: x.d(), deviation: false, shift, kernel, choices };
         bound.deviation = bound.deviations_are_smaller(&x);
         Ok(bound)
     }
 
     /// A bound kernel from its parts, as a model file has them.
-    pub(crate) fn from_parts(kernel: Kernel, d: usize, deviation: bool, shift: Option<Vec<f64>>) -> Result<Self> {
+    pub(crate) fn from_parts(kernel: Kernel, d: usize, deviation: bool, shift: Vec<f64>) -> Result<Self> {
         kernel.validate()?;
         if !is_numeric(&kernel) {
             return Err(Error::inconsistent(format!("kernel '{kernel}' has parameters that are not numbers")));
         }
-        if let Some(shift) = &shift
-            && shift.len() != d
-        {
+        if shift.len() != d {
             return Err(Error::shape("dimensions of the shift", shift.len(), d));
         }
         Ok(Bound { kernel, choices: Vec::new(), d, deviation, shift })
@@ -116,10 +114,15 @@ impl Bound {
         self.kernel.eval(x, y)
     }
 
-    /// How far a computed entry of the Gram matrix of these points can be from k(x, y), the largest being `largest`.
-    pub(crate) fn entry_error<T: Real>(&self, points: PointsRef<'_, T>, largest: f64) -> f64 {
-        let norm = |row: &[T]| row.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>();
-        entry_error(&self.kernel, self.d, points.rows().map(norm).fold(0.0, f64::max), largest)
+    /// How far a computed entry of the Gram matrix of points with |x|^2 <= `square` can be from k(x, y), the largest
+    /// being `largest`, by rows in arithmetic of spacing `epsilon` whose products reach to squared norms `reach`.
+    pub(crate) fn entry_error(&self, square: f64, reach: f64, largest: f64, epsilon: f64) -> f64 {
+        entry_error(&self.kernel, self.d, square, reach, largest, epsilon)
+    }
+
+    /// Whether f32 is good enough to find the way among points with |x|^2 <= `square`, for f64 to confirm.
+    pub(crate) fn allows_narrow(&self, square: f64) -> bool {
+        super::rounding::allows_narrow(&self.kernel, square)
     }
 
     /// Whether models that centre evaluate k - k(x,x) in place of k (MATHS.md, M6).
@@ -127,9 +130,14 @@ impl Bound {
         self.deviation
     }
 
-    /// The point that linear terms are measured from in models that centre (MATHS.md, M6).
-    pub fn shift(&self) -> Option<&[f64]> {
-        self.shift.as_deref()
+    /// A point in the middle of the points, on a coarse grid: linear terms are measured from it in models that centre
+    /// (MATHS.md, M6), and distances of many points, which do not depend on it.
+    pub fn shift(&self) -> &[f64] {
+        &self.shift
+    }
+
+    pub(crate) fn has_linear_term(&self) -> bool {
+        has_linear_term(&self.kernel)
     }
 
     /// Wide kernels are 1 plus a small number: the small number alone has the digits that survive centring.
@@ -149,6 +157,26 @@ impl Bound {
         }
         deviations < values
     }
+}
+
+/// The mean, rounded to a 256th of the spread of each coordinate (to a power of two): whole numbers and short fractions
+/// stay exactly what they are when it is subtracted.
+fn middle_point(x: &Points<f64>) -> Vec<f64> {
+    let mean = x.mean();
+    let mut spread = vec![0.0f64; x.d()];
+    for row in x.rows() {
+        for ((spread, v), mean) in spread.iter_mut().zip(row).zip(&mean) {
+            *spread = spread.max((v - mean).abs());
+        }
+    }
+    mean.iter()
+        .zip(spread)
+        .map(|(mean, spread)| {
+            let grid = 2f64.powi((spread.log2().floor() - 8.0).clamp(-1000.0, 1000.0) as i32);
+            let rounded = (mean / grid).round() * grid;
+            if spread > 0.0 && rounded.is_finite() { rounded } else { *mean }
+        })
+        .collect()
 }
 
 /// Whether coordinates are multiplied anywhere: all kernels but the Laplacian do.

@@ -41,6 +41,11 @@ impl Profile {
         }
     }
 
+    /// Whether an error in the statistic does no worse to the value: exp(-sqrt(s)) has no slope at s = 0.
+    pub(crate) fn is_smooth(self) -> bool {
+        !matches!(self, Profile::Matern { nu: Nu::Half, .. })
+    }
+
     /// value(s) - origin without cancellation near s = 0 (MATHS.md, M6): what a wide kernel has to say.
     #[inline(always)]
     pub(crate) fn deviation(self, s: f64) -> f64 {

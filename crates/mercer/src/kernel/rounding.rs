@@ -1,13 +1,84 @@
 //! What rounding can do to a kernel value.
 
-use super::Kernel;
+use super::{Kernel, Nu};
 
 /// How far a computed value of the kernel can be from k(x, y), for points of `d` dimensions with |x|^2 <= `square`,
-/// when the values that are computed are at most `largest`. First order, with generous constants.
-pub(crate) fn entry_error(kernel: &Kernel, d: usize, square: f64, largest: f64) -> f64 {
+/// when the values that are computed are at most `largest`, in arithmetic of spacing `epsilon`. Where distances come
+/// from products of points about their middle, `reach` is the largest squared norm there. First order.
+pub(crate) fn entry_error(kernel: &Kernel, d: usize, square: f64, reach: f64, largest: f64, epsilon: f64) -> f64 {
     // Finite, so that a bound that overflows refuses components and not the whole model.
     let scale = Size::of(kernel, square).error.min(f64::MAX / 1e20).max(largest);
-    f64::EPSILON * (8 + d / 8) as f64 * scale
+    epsilon * ((8 + d / 2) as f64 * scale + products(kernel, d) * reach)
+}
+
+/// Distances by products have an error of up to this times eps times the larger squared norm, as seen in the value of
+/// the kernel: two norms and a dot product of d terms each, and the slope of the profile.
+fn products(kernel: &Kernel, d: usize) -> f64 {
+    (2 * d + 8) as f64 * Slope::of(kernel).slope
+}
+
+/// The largest squared norm for which distances by products are used: beyond, two points that are near to each other
+/// would be seen too far apart or too near by a ten-thousandth in f32, or by 4e-12 in f64.
+pub(crate) fn most_by_products(kernel: &Kernel, d: usize, epsilon: f64) -> f64 {
+    let Slope { value, .. } = Slope::of(kernel);
+    let allowed = if epsilon > f64::EPSILON { 1e-4 } else { 4e-12 };
+    match products(kernel, d) {
+        0.0 => f64::INFINITY,
+        slope => allowed * value / (slope * epsilon),
+    }
+}
+
+/// Whether values and their errors in f32 stay in range, for points with |x|^2 <= `square`.
+pub(crate) fn allows_narrow(kernel: &Kernel, square: f64) -> bool {
+    let Size { value, error } = Size::of(kernel, square);
+    let in_range = |v: f64| v == 0.0 || (1e-25..1e25).contains(&v);
+    in_range(square) && in_range(value) && error <= 1e3 * value
+}
+
+/// A bound on the value of the part of a kernel that depends on squared distances, and on its slope in them.
+struct Slope {
+    value: f64,
+    slope: f64,
+}
+
+impl Slope {
+    fn of(kernel: &Kernel) -> Slope {
+        let flat = |value| Slope { value, slope: 0.0 };
+        match kernel {
+            Kernel::Gaussian { gamma } => Slope { value: 1.0, slope: gamma.number().unwrap_or(1.0) },
+            Kernel::Matern { nu, length } => {
+                let over = length.number().unwrap_or(1.0).powi(-2);
+                Slope {
+                    value: 1.0,
+                    slope: match nu {
+                        Nu::Half => 0.0, // by differences
+                        Nu::ThreeHalves => 1.5 * over,
+                        Nu::FiveHalves => 5.0 / 6.0 * over,
+                    },
+                }
+            }
+            Kernel::RationalQuadratic { length, .. } => {
+                Slope { value: 1.0, slope: 0.5 * length.number().unwrap_or(1.0).powi(-2) }
+            }
+            Kernel::Sum(terms) => terms
+                .iter()
+                .map(Slope::of)
+                .fold(flat(0.0), |sum, term| Slope { value: sum.value + term.value, slope: sum.slope + term.slope }),
+            Kernel::Product(factors) => factors.iter().map(Slope::of).fold(flat(1.0), |a, b| Slope {
+                value: a.value * b.value,
+                slope: a.slope * b.value + b.slope * a.value,
+            }),
+            Kernel::Scaled(w, k) => {
+                let Slope { value, slope } = Slope::of(k);
+                Slope { value: w * value, slope: w * slope }
+            }
+            Kernel::Normalised(k) => {
+                let Slope { value, slope } = Slope::of(k);
+                Slope { value: 1.0, slope: if value > 0.0 { slope / value } else { 0.0 } }
+            }
+            _ => flat(1.0),
+        }
+    }
 }
 
 /// A bound on the value, and on its error in units of the rounding of a sum over dimensions, beyond what the largest

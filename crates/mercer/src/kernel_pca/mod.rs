@@ -1,6 +1,7 @@
 //! Kernel principal component analysis.
 
 mod model;
+mod passes;
 
 pub use model::{KernelPcaModel, KernelPcaParts};
 
@@ -10,16 +11,15 @@ use rayon::prelude::*;
 
 use crate::block::Block;
 use crate::diagnose::Definiteness;
-use crate::eigen::{Certificate, Solver, check_range, rounding};
+use crate::eigen::{Certificate, Eigen, Solver, check_range, rounding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::{Bound, Kernel};
 use crate::op::{Centred, Dense, Gram, SymOp};
 use crate::pca::Pca;
-use crate::plan::Plan;
-use crate::points::{Points, PointsRef};
-use crate::projection::Projection;
+use crate::plan::{KernelTask, Plan};
+use crate::points::PointsRef;
 use crate::real::Real;
 use crate::spectrum::{Components, Spectrum};
 
@@ -49,12 +49,20 @@ pub struct KernelPca {
     kernel: Kernel,
     components: Components,
     standardise: bool,
+    tolerance: f64,
 }
+
+/// The residual that is reached when nobody says otherwise, relative to the largest eigenvalue.
+const TOLERANCE: f64 = 1e-6;
+/// Up to this many points all eigenpairs are computed; for a matrix or an operator of the user's, which may have
+/// negative eigenvalues, up to so many.
+const DENSE_UP_TO: usize = 600;
+const DENSE_UP_TO_GIVEN: usize = 2000;
 
 impl KernelPca {
     /// All components that are not zero, of the Gram matrix of this kernel.
     pub fn new(kernel: Kernel) -> Self {
-        KernelPca { kernel, components: Components::All, standardise: false }
+        KernelPca { kernel, components: Components::All, standardise: false, tolerance: TOLERANCE }
     }
 
     /// All components that are not zero, of a Gram matrix, an operator or a kernel function of your own: what
@@ -77,6 +85,14 @@ impl KernelPca {
         self
     }
 
+    /// The residual |K~u - lambda u| that is good enough, relative to the largest eigenvalue, where components are found by
+    /// passes over the Gram matrix: 1e-6 unless said otherwise, 1e-3 for a picture, 1e-10 for more digits. Errors of
+    /// eigenvalues are about its square.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
@@ -87,9 +103,28 @@ impl KernelPca {
     /// # Errors
     /// When it does not fit the memory budget, or an option is outside its domain.
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        let dense_up_to = if self.kernel.is_psd() { DENSE_UP_TO } else { DENSE_UP_TO_GIVEN };
+        self.plan_of(&KernelTask { n, d, components: self.components, dense_up_to, points: true, narrow: true }, exec)
+    }
+
+    /// What fitting a Gram matrix or an operator will do and need.
+    fn plan_given(&self, n: usize, exec: &Exec) -> Result<Plan> {
+        let dense_up_to = DENSE_UP_TO_GIVEN;
+        let task = KernelTask { n, d: 1, components: self.components, dense_up_to, points: false, narrow: false };
+        self.plan_of(&task, exec)
+    }
+
+    fn plan_of(&self, task: &KernelTask, exec: &Exec) -> Result<Plan> {
         self.components.validate("kernel pca")?;
         self.kernel.validate()?;
-        Plan::kernel_pca(n, d).allow(exec, "fit fewer points, or raise the memory budget (--memory in the command)")
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            return Err(Error::parameter("kernel pca", "tolerance", self.tolerance, "0 < tolerance < 1"));
+        }
+        let remedy = match self.components {
+            Components::All => "ask for a number of components: few of them need no stored matrix",
+            _ => "fit fewer points, or raise the memory budget (--memory in the command)",
+        };
+        Plan::kernel_pca(task, exec).allow(exec, remedy)
     }
 
     /// Fits points.
@@ -108,14 +143,17 @@ impl KernelPca {
     pub fn fit_with<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<KernelPcaModel> {
         let x = points.into();
         x.check(2)?;
-        self.plan(x.n(), x.d(), exec)?;
+        let plan = self.plan(x.n(), x.d(), exec)?;
         exec.run(|| {
             let standardise = if self.standardise { Some(Pca::new().standardise(true).location(x)?) } else { None };
             let x = Standardise::apply(standardise.as_ref(), x);
             let bound = Bound::new(&self.kernel, &x)?; //            automatic parameters become numbers
-            let gram = Gram::new(&bound, &x)?.up_to_centring(); //   M5, M6  K_ij = k(x_i, x_j)
+            let gram = Gram::of_points(&bound, x).up_to_centring(); // M5, M6  K_ij = k(x_i, x_j)
+            if let Some(plan) = &plan.passes {
+                return self.fit_by_passes(gram, standardise, plan, exec);
+            }
             let stored = Dense::measure_block(gram.to_matrix(exec)?, f64::EPSILON)?;
-            let error = bound.entry_error(x.view(), stored.largest());
+            let error = gram.entry_error(stored.largest());
             let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
             self.finish(features, stored, error, exec)
         })
@@ -145,7 +183,7 @@ impl KernelPca {
     ) -> Result<KernelPcaModel> {
         let x = points.into();
         x.check(2)?;
-        self.plan(x.n(), x.d(), exec)?;
+        let plan = self.plan_given(x.n(), exec)?;
         exec.run(|| {
             let landmarks = x.to_f64();
             let mut gram = Block::zeros(x.n(), x.n());
@@ -155,7 +193,7 @@ impl KernelPca {
                 Ok(())
             })?;
             let dense = Dense::measure_block(gram, f64::EPSILON)?.symmetric()?;
-            self.finish_dense(Features::KernelFn { kernel: Arc::new(kernel), landmarks }, dense, exec)
+            self.finish_dense(Features::KernelFn { kernel: Arc::new(kernel), landmarks }, dense, &plan, exec)
         })
     }
 
@@ -174,10 +212,10 @@ impl KernelPca {
     /// As [`KernelPca::fit_gram`].
     pub fn fit_gram_with<'a, T: Real>(&self, gram: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<KernelPcaModel> {
         let gram = gram.into();
-        self.plan(gram.n(), 1, exec)?;
+        let plan = self.plan_given(gram.n(), exec)?;
         exec.run(|| {
             let dense = Dense::new(gram)?;
-            self.finish_dense(Features::GramRow { n: gram.n() }, dense, exec)
+            self.finish_dense(Features::GramRow { n: gram.n() }, dense, &plan, exec)
         })
     }
 
@@ -195,22 +233,31 @@ impl KernelPca {
     /// # Errors
     /// As [`KernelPca::fit_op`].
     pub fn fit_op_with(&self, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
-        self.plan(op.n(), 1, exec)?;
+        let mut plan = self.plan_given(op.n(), exec)?;
         exec.run(|| {
+            if let (Some(passes), Some(diagonal)) = (&plan.passes, op.diagonal(exec)?) {
+                return self.fit_given(op, diagonal, Features::GramRow { n: op.n() }, None, passes, exec);
+            }
+            plan = Plan::dense(op.n(), 1, String::new());
+            let remedy = "implement `diagonal` of the operator: a few components then need no stored matrix";
+            let plan = plan.allow(exec, remedy)?;
             let matrix = op.to_matrix(exec)?;
             if (matrix.n(), matrix.b()) != (op.n(), op.n()) {
                 return Err(Error::shape("values of the operator's matrix", matrix.as_slice().len(), op.n() * op.n()));
             }
             let dense = Dense::measure_block(matrix, f64::EPSILON)?.symmetric()?;
-            self.finish_dense(Features::GramRow { n: op.n() }, dense, exec)
+            self.finish_dense(Features::GramRow { n: op.n() }, dense, &plan, exec)
         })
     }
 
-    fn finish_dense(&self, features: Features, dense: Dense, exec: &Exec) -> Result<KernelPcaModel> {
+    fn finish_dense(&self, features: Features, dense: Dense, plan: &Plan, exec: &Exec) -> Result<KernelPcaModel> {
         if dense.n() < 2 {
             return Err(ErrorKind::TooFew { what: "points", found: dense.n(), needed: 2 }.into());
         }
         let error = dense.entry_error();
+        if let (Some(passes), Some(diagonal)) = (&plan.passes, dense.diagonal(exec)?) {
+            return self.fit_given(&dense, diagonal, features, Some(error), passes, exec);
+        }
         self.finish(features, dense, error, exec)
     }
 
@@ -233,28 +280,25 @@ impl KernelPca {
             notes.push(format!("{definiteness}; explained shares are of that mass"));
         }
         notes.extend(Spectrum::ties(&eigen.values, k, 2.0 * rounding));
-        let eigen = eigen.keep(k, &centred, exec)?;
-        let values = &eigen.values[..k];
-        let weights = Points::from_fn(n, k, |i, j| eigen.vectors.at(i, j) / values[j].sqrt()); // M10 alpha = u / sqrt(lambda)
-        let offset = (0..k).map(|j| (0..n).map(|i| weights.row(i)[j] * means[i]).sum()).collect(); // M11 b = alpha'kbar
-        Ok(KernelPcaModel {
-            projection: Projection::new(features, weights, offset)?,
-            spectrum: Spectrum {
-                eigenvalues: values.to_vec(),
-                total,
-                discarded: eigen.values[k..].iter().fold(0.0, |sum, v| sum + v),
-                rank,
-                n,
-                centred: true,
-            },
-            certificate: Certificate {
-                residuals: eigen.residuals,
-                rounding,
-                scale: eigen.values.first().copied().unwrap_or(0.0),
-            },
-            definiteness,
-            grand_mean,
+        let Eigen { values, vectors, residuals } = eigen.keep(k, &centred, exec)?;
+        let certificate = Certificate::of_all(&values, residuals, rounding);
+        let spectrum = Spectrum {
+            eigenvalues: values[..k].to_vec(),
+            total,
+            discarded: values[k..].iter().fold(0.0, |sum, v| sum + v),
+            rank,
+            complete: true,
+            n,
+            centred: true,
+        };
+        KernelPcaModel::assemble(
+            features,
+            vectors,
+            (means, grand_mean),
+            spectrum,
+            certificate,
+            Some(definiteness),
             notes,
-        })
+        )
     }
 }

@@ -1,11 +1,12 @@
 //! A fitted kernel PCA.
 
+use crate::block::Block;
 use crate::diagnose::Definiteness;
 use crate::eigen::Certificate;
 use crate::error::{Error, ErrorKind, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
-use crate::kernel::tile::Rows;
+use crate::kernel::tile::{Means, Rows};
 use crate::kernel::{Bound, Choice, Kernel};
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
@@ -18,7 +19,7 @@ pub struct KernelPcaModel {
     pub(super) projection: Projection,
     pub(super) spectrum: Spectrum,
     pub(super) certificate: Certificate,
-    pub(super) definiteness: Definiteness,
+    pub(super) definiteness: Option<Definiteness>,
     /// The mean of all entries of the Gram matrix.
     pub(super) grand_mean: f64,
     pub(super) notes: Vec<String>,
@@ -32,7 +33,8 @@ pub struct KernelPcaParts {
     /// The kernel with numbers only; `None` for a model of a given Gram matrix.
     pub kernel: Option<Kernel>,
     pub deviation: bool,
-    pub shift: Option<Vec<f64>>,
+    /// The point in the middle that points are measured from; empty for a model of a given Gram matrix.
+    pub shift: Vec<f64>,
     pub standardise: Option<Standardise>,
     /// The fitted points as the kernel sees them, of no dimensions for a model of a given Gram matrix.
     pub points: Points<f64>,
@@ -41,32 +43,52 @@ pub struct KernelPcaParts {
     pub offset: Vec<f64>,
     pub grand_mean: f64,
     pub eigenvalues: Vec<f64>,
-    pub residuals: Vec<f64>,
-    pub rounding: f64,
+    pub certificate: Certificate,
     pub total: f64,
     pub discarded: f64,
     pub rank: usize,
-    pub definiteness: Definiteness,
+    pub complete: bool,
+    /// `None` where only the leading eigenvalues are known.
+    pub definiteness: Option<Definiteness>,
     pub notes: Vec<String>,
 }
 
 impl KernelPcaModel {
+    /// A model from orthonormal eigenvectors (columns) of the centred Gram matrix and the means of the rows before
+    /// centring, with the mean of these.
+    pub(super) fn assemble(
+        features: Features,
+        vectors: Block,
+        (means, grand_mean): (Vec<f64>, f64),
+        spectrum: Spectrum,
+        certificate: Certificate,
+        definiteness: Option<Definiteness>,
+        notes: Vec<String>,
+    ) -> Result<Self> {
+        let (n, k, values) = (vectors.n(), vectors.b(), &spectrum.eigenvalues);
+        let weights = Points::from_fn(n, k, |i, j| vectors.at(i, j) / values[j].sqrt()); // M10  alpha = u / sqrt(lambda)
+        let offset = (0..k).map(|j| (0..n).map(|i| weights.row(i)[j] * means[i]).sum()).collect(); // M11  b = alpha'kbar
+        let projection = Projection::new(features, weights, offset)?;
+        Ok(KernelPcaModel { projection, spectrum, certificate, definiteness, grand_mean, notes })
+    }
+
     /// A model from its numbers.
     ///
     /// # Errors
     /// When they do not fit together or are not finite.
     pub fn from_parts(parts: KernelPcaParts) -> Result<Self> {
         let k = parts.eigenvalues.len();
-        if parts.residuals.len() != k || parts.offset.len() != k {
-            return Err(Error::shape("residuals and offsets", parts.residuals.len().min(parts.offset.len()), k));
+        parts.certificate.validate(k)?;
+        if parts.offset.len() != k {
+            return Err(Error::shape("offsets", parts.offset.len(), k));
         }
-        let numbers = parts.residuals.iter().chain([&parts.rounding, &parts.grand_mean]);
-        let numbers = numbers.chain(parts.shift.iter().flatten()).chain(parts.points.as_slice());
+        let numbers = [&parts.grand_mean].into_iter();
+        let numbers = numbers.chain(&parts.shift).chain(parts.points.as_slice());
         if numbers.into_iter().any(|v| !v.is_finite()) {
             return Err(Error::inconsistent("the model has values that are not finite"));
         }
-        if parts.residuals.iter().chain([&parts.rounding]).any(|v| *v < 0.0) || !parts.definiteness.is_sound() {
-            return Err(Error::inconsistent("the model has an error or a negative mass that cannot be"));
+        if parts.definiteness.as_ref().is_some_and(|d| !d.is_sound()) {
+            return Err(Error::inconsistent("the model has a negative mass that cannot be"));
         }
         if parts.eigenvalues.iter().any(|v| *v <= 0.0) {
             return Err(Error::inconsistent("a component has an eigenvalue that is not positive"));
@@ -83,7 +105,8 @@ impl KernelPcaModel {
                         return Err(Error::inconsistent("the model has a mean or scale that is not valid"));
                     }
                 }
-                let landmarks = Rows::new(&bound, parts.points);
+                let means = Means::of(parts.points.n());
+                let landmarks = Rows::new(&bound, parts.points, means);
                 Features::Kernel { bound, landmarks, standardise: parts.standardise }
             }
             None => Features::GramRow { n },
@@ -93,17 +116,14 @@ impl KernelPcaModel {
             total: parts.total,
             discarded: parts.discarded,
             rank: parts.rank,
+            complete: parts.complete,
             n,
             centred: true,
         };
         spectrum.validate()?;
         Ok(KernelPcaModel {
             projection: Projection::new(features, parts.weights, parts.offset)?,
-            certificate: Certificate {
-                residuals: parts.residuals,
-                rounding: parts.rounding,
-                scale: spectrum.eigenvalues.first().copied().unwrap_or(0.0),
-            },
+            certificate: parts.certificate,
             spectrum,
             definiteness: parts.definiteness,
             grand_mean: parts.grand_mean,
@@ -121,11 +141,11 @@ impl KernelPcaModel {
             Features::Kernel { bound, landmarks, standardise } => (
                 Some(bound.kernel().clone()),
                 bound.uses_deviations(),
-                bound.shift().map(<[f64]>::to_vec),
+                bound.shift().to_vec(),
                 standardise.clone(),
                 landmarks.points().clone(),
             ),
-            Features::GramRow { .. } => (None, false, None, None, Points::new(Vec::new(), n, 0)?),
+            Features::GramRow { .. } => (None, false, Vec::new(), None, Points::new(Vec::new(), n, 0)?),
             Features::KernelFn { .. } | Features::Explicit { .. } => {
                 return Err(ErrorKind::Unsupported {
                     what: "a model of a kernel function cannot be taken apart: a file carries no code".into(),
@@ -144,11 +164,11 @@ impl KernelPcaModel {
             offset: self.projection.offset().to_vec(),
             grand_mean: self.grand_mean,
             eigenvalues: self.spectrum.eigenvalues.clone(),
-            residuals: self.certificate.residuals.clone(),
-            rounding: self.certificate.rounding,
+            certificate: self.certificate.clone(),
             total: self.spectrum.total,
             discarded: self.spectrum.discarded,
             rank: self.spectrum.rank,
+            complete: self.spectrum.complete,
             definiteness: self.definiteness,
             notes: self.notes.clone(),
         })
@@ -211,9 +231,10 @@ impl KernelPcaModel {
         &self.certificate
     }
 
-    /// Whether the centred Gram matrix is positive semi-definite, and its negative mass when it is not.
-    pub fn definiteness(&self) -> &Definiteness {
-        &self.definiteness
+    /// Whether the centred Gram matrix is positive semi-definite, and its negative mass when it is not; `None` where only
+    /// the leading eigenvalues were computed.
+    pub fn definiteness(&self) -> Option<&Definiteness> {
+        self.definiteness.as_ref()
     }
 
     /// What was decided on the way and a reader should know.

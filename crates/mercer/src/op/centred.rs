@@ -30,7 +30,7 @@ impl<A: SymOp> SymOp for Centred<A> {
 }
 
 /// H X: every column less its mean.
-fn subtract_means(x: &mut Block) {
+pub(crate) fn subtract_means(x: &mut Block) {
     for j in 0..x.b() {
         let mean = mean(x.col(j));
         x.col_mut(j).iter_mut().for_each(|v| *v -= mean);
@@ -45,8 +45,21 @@ pub(crate) fn mean(v: &[f64]) -> f64 {
         return 0.0;
     }
     // Each value is divided first: a sum of huge values does not overflow.
-    let rough: f64 = v.chunks(256).map(|c| c.iter().map(|x| x / n).sum::<f64>()).sum();
-    rough + v.chunks(256).map(|c| c.iter().map(|x| (x - rough) / n).sum::<f64>()).sum::<f64>()
+    let share = 1.0 / n;
+    let sum = |about: f64| v.chunks(256).map(|c| sum_of(c, |x| (x - about) * share)).sum::<f64>();
+    let rough = sum(0.0);
+    rough + sum(rough)
+}
+
+/// The sum of f over a chunk, in eight interleaved sums.
+fn sum_of(chunk: &[f64], f: impl Fn(f64) -> f64) -> f64 {
+    let mut parts = [0.0; 8];
+    let eights = chunk.chunks_exact(8);
+    let rest: f64 = eights.remainder().iter().map(|x| f(*x)).sum();
+    for eight in eights {
+        parts.iter_mut().zip(eight).for_each(|(part, x)| *part += f(*x));
+    }
+    parts.iter().sum::<f64>() + rest
 }
 
 /// The mean of each row of a symmetric matrix, and the mean of these.

@@ -131,6 +131,15 @@ impl SymOp for Dense {
         Ok(())
     }
 
+    fn apply_with_squares(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
+        self.apply(x, y, exec)?;
+        Ok(Some((0..self.n()).map(|j| linalg::norm(self.matrix.col(j)).powi(2)).sum()))
+    }
+
+    fn diagonal(&self, _: &Exec) -> Result<Option<Vec<f64>>> {
+        Ok(Some((0..self.n()).map(|i| self.matrix.at(i, i)).collect()))
+    }
+
     fn to_matrix(&self, _: &Exec) -> Result<Block> {
         Ok(self.matrix.clone())
     }

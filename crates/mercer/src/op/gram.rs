@@ -1,23 +1,29 @@
 //! The Gram operator of a kernel on points, evaluated tile by tile and never stored unless asked for.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::SymOp;
+use super::pass::{self, Cache, Tiles};
 use crate::block::Block;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::kernel::Bound;
-use crate::kernel::tile::{self, Form, Rows, TILE};
+use crate::kernel::tile::{self, Form, Means, Rows, Scratch, TILE};
 use crate::linalg;
-use crate::points::PointsRef;
+use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
-/// K_ij = k(x_i, x_j) (MATHS.md, M5).
-#[derive(Clone, Debug)]
-pub struct Gram {
+/// K_ij = k(x_i, x_j) (MATHS.md, M5), in f64 or, to find a way quickly, in f32.
+#[derive(Debug)]
+pub struct Gram<T: Real = f64> {
     bound: Bound,
-    rows: Rows,
+    rows: Rows<T>,
     form: Form,
+    cache: Option<Cache<T>>,
+    /// The largest |x|^2.
+    square: f64,
 }
 
 impl Gram {
@@ -29,7 +35,15 @@ impl Gram {
         let points = points.into();
         points.check(1)?;
         points.check_dimensions(bound.d())?;
-        Ok(Gram { rows: Rows::new(bound, points.to_f64()), bound: bound.clone(), form: Form::Value })
+        let points = points.to_f64();
+        Ok(Gram::of_points(bound, points))
+    }
+
+    pub(crate) fn of_points(bound: &Bound, points: Points<f64>) -> Self {
+        let square = points.rows().map(|r| r.iter().map(|v| v * v).sum()).fold(0.0, f64::max);
+        let means = Means::of(points.n());
+        let rows = Rows::new(bound, points, means);
+        Gram { rows, bound: bound.clone(), form: Form::Value, cache: None, square }
     }
 
     /// The same operator up to terms that centring removes, with smaller entries and so with more digits (MATHS.md, M6).
@@ -38,66 +52,128 @@ impl Gram {
         self
     }
 
+    /// The same operator in f32: half the work, to find the way that f64 then confirms.
+    pub(crate) fn narrow(&self) -> Gram<f32> {
+        Gram {
+            bound: self.bound.clone(),
+            rows: self.rows.narrow(&self.bound),
+            form: self.form,
+            cache: None,
+            square: self.square,
+        }
+    }
+
     pub(crate) fn into_rows(self) -> Rows {
         self.rows
     }
 }
 
-impl SymOp for Gram {
+impl<T: Real> Gram<T> {
+    pub(crate) fn rows(&self) -> &Rows<T> {
+        &self.rows
+    }
+
+    pub(crate) fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    /// The largest |x|^2.
+    pub(crate) fn square(&self) -> f64 {
+        self.square
+    }
+
+    /// Keeps computed tiles, up to so many bytes.
+    pub(crate) fn cached(mut self, bytes: u128) -> Self {
+        self.cache = (bytes > 0).then(|| Cache::new(self.rows.n(), bytes));
+        self
+    }
+
+    /// How far an entry can be from the exact one, the largest being `largest`.
+    pub(crate) fn entry_error(&self, largest: f64) -> f64 {
+        self.bound.entry_error(self.square, self.rows.reach(), largest, T::EPSILON)
+    }
+
+    /// The share of points that are too far out for products.
+    pub(crate) fn far_share(&self) -> f64 {
+        self.rows.far_share()
+    }
+
+    fn multiply(&self, squares: bool, x: &Block, y: &mut Block, exec: &Exec) -> Result<f64> {
+        if x.b() == 0 {
+            return Ok(0.0);
+        }
+        let sum = pass::multiply(self, self.cache.as_ref(), squares, x, y, exec)?;
+        match (0..self.rows.n()).find(|i| (0..y.b()).any(|c| !y.at(*i, c).is_finite())) {
+            None => Ok(sum),
+            Some(row) => Err(self.not_finite(row, exec).into()),
+        }
+    }
+
+    /// Which entry of a row is not finite.
+    fn not_finite(&self, row: usize, exec: &Exec) -> ErrorKind {
+        let mut value = [T::ZERO];
+        let mut scratch = Scratch::new();
+        for column in 0..self.rows.n() {
+            Tiles::fill(self, row..row + 1, column..column + 1, &mut value, &mut scratch, exec);
+            if !value[0].to_f64().is_finite() {
+                return ErrorKind::NotFinite { what: "Gram matrix", row, column, value: value[0].to_f64() };
+            }
+        }
+        ErrorKind::Range { what: "Gram matrix", magnitude: f64::INFINITY }
+    }
+}
+
+impl<T: Real> Tiles<T> for Gram<T> {
     fn n(&self) -> usize {
         self.rows.n()
     }
 
-    /// Each row of Y is summed by one thread over columns in order.
+    fn fill(&self, rows: Range<usize>, cols: Range<usize>, out: &mut [T], scratch: &mut Scratch<T>, exec: &Exec) {
+        let how = (&self.bound, self.form, exec.level());
+        tile::fill(how, (&self.rows, rows), (&self.rows, cols), out, scratch);
+    }
+}
+
+impl<T: Real> SymOp for Gram<T> {
+    fn n(&self) -> usize {
+        self.rows.n()
+    }
+
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()> {
-        let (n, b) = (self.n(), x.b());
-        if b == 0 {
-            return Ok(());
-        }
-        let parts: Vec<Vec<f64>> = (0..n.div_ceil(TILE))
-            .into_par_iter()
-            .map(|t| {
-                exec.go_on()?;
-                let rows = t * TILE..n.min((t + 1) * TILE);
-                let mut sums = vec![0.0; rows.len() * b];
-                let mut values = vec![0.0; rows.len() * TILE];
-                for start in (0..n).step_by(TILE) {
-                    let cols = start..n.min(start + TILE);
-                    let values = &mut values[..rows.len() * cols.len()];
-                    tile::fill(&self.bound, self.form, (&self.rows, rows.clone()), (&self.rows, cols.clone()), values);
-                    for (sums, line) in sums.chunks_exact_mut(b).zip(values.chunks_exact(cols.len())) {
-                        for (c, sum) in sums.iter_mut().enumerate() {
-                            *sum += line.iter().zip(&x.col(c)[cols.clone()]).map(|(k, v)| k * v).sum::<f64>();
-                        }
-                    }
-                }
-                Ok(sums)
-            })
-            .collect::<Result<_>>()?;
-        for (i, line) in parts.iter().flat_map(|p| p.chunks_exact(b)).enumerate() {
-            for (c, v) in line.iter().enumerate() {
-                y.col_mut(c)[i] = *v;
-            }
-        }
-        Ok(())
+        self.multiply(false, x, y, exec).map(|_| ())
+    }
+
+    fn apply_with_squares(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
+        self.multiply(true, x, y, exec).map(Some)
+    }
+
+    fn diagonal(&self, exec: &Exec) -> Result<Option<Vec<f64>>> {
+        let mut scratch = Scratch::new();
+        let mut value = [T::ZERO];
+        let own = (0..self.rows.n()).map(|i| {
+            Tiles::fill(self, i..i + 1, i..i + 1, &mut value, &mut scratch, exec);
+            value[0].to_f64()
+        });
+        Ok(Some(own.collect()))
     }
 
     /// Each tile of one half is computed once.
     fn to_matrix(&self, exec: &Exec) -> Result<Block> {
-        let n = self.n();
+        let n = self.rows.n();
         let mut matrix = Block::zeros(n, n);
         // A strip of TILE columns is contiguous: threads write to strips of their own.
         matrix.as_mut_slice().par_chunks_mut(n * TILE).enumerate().try_for_each(|(strip, out)| -> Result<()> {
             exec.go_on()?;
             let cols = strip * TILE..n.min((strip + 1) * TILE);
-            let mut values = vec![0.0; TILE * TILE];
+            let (mut values, mut scratch) = (vec![T::ZERO; TILE * TILE], Scratch::new());
             for start in (cols.start..n).step_by(TILE) {
                 let rows = start..n.min(start + TILE);
                 let values = &mut values[..rows.len() * cols.len()];
                 // Symmetric: columns of the matrix are filled as rows of the tile.
-                tile::fill(&self.bound, self.form, (&self.rows, cols.clone()), (&self.rows, rows.clone()), values);
+                Tiles::fill(self, cols.clone(), rows.clone(), values, &mut scratch, exec);
                 for (j, line) in values.chunks_exact(rows.len()).enumerate() {
-                    out[j * n..][rows.clone()].copy_from_slice(line);
+                    let column = &mut out[j * n..][rows.clone()];
+                    column.iter_mut().zip(line).for_each(|(out, v)| *out = v.to_f64());
                 }
             }
             Ok(())

@@ -3,8 +3,10 @@
 mod centred;
 mod dense;
 mod gram;
+pub(crate) mod pass;
 
 pub use centred::{Centred, centre};
+pub(crate) use centred::{mean, subtract_means};
 pub use dense::Dense;
 pub use gram::Gram;
 
@@ -48,6 +50,25 @@ pub trait SymOp: Sync {
     /// # Errors
     /// Whatever stops the work, [`crate::ErrorKind::Cancelled`] for instance.
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()>;
+
+    /// Y = A X, and the sum of the squares of all entries of A where that comes for free: what lies outside the
+    /// eigenpairs that were found can then be bounded.
+    ///
+    /// # Errors
+    /// As [`SymOp::apply`].
+    fn apply_with_squares(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
+        self.apply(x, y, exec).map(|()| None)
+    }
+
+    /// The diagonal of A where it is cheap to know: the sum of all eigenvalues is then known without the eigenvalues,
+    /// and a few of them can be found without the whole matrix.
+    ///
+    /// # Errors
+    /// As [`SymOp::apply`].
+    fn diagonal(&self, exec: &Exec) -> Result<Option<Vec<f64>>> {
+        let _ = exec;
+        Ok(None)
+    }
 
     /// The operator as a stored matrix: by default its action on the columns of the identity.
     ///

@@ -5,7 +5,7 @@ mod model;
 
 pub use model::{PcaModel, PcaParts};
 
-use crate::eigen::sign;
+use crate::eigen::{Certificate, sign};
 use crate::embedding::Embedding;
 use crate::error::{Bytes, Error, Result};
 use crate::exec::Exec;
@@ -247,7 +247,8 @@ impl Pca {
             notes.push(format!("{constant} of {} columns are constant and were not standardised", phi.d()));
         }
         let discarded = found.eigenvalues[k..].iter().fold(0.0, |sum, v| sum + v);
-        let eigenvalues = found.eigenvalues[..k].to_vec();
+        let all = found.eigenvalues.clone();
+        let eigenvalues = all[..k].to_vec();
         let (mut axes, residuals) = found.axes(k);
         sign::largest_positive(&mut axes);
         PcaModel::from_parts(PcaParts {
@@ -256,8 +257,7 @@ impl Pca {
             mean: location.mean,
             scale: location.scale,
             axes: axes.transposed().to_points(),
-            residuals,
-            rounding,
+            certificate: Certificate::of_all(&all, residuals, rounding),
             eigenvalues,
             total,
             discarded,

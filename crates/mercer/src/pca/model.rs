@@ -38,8 +38,7 @@ pub struct PcaParts {
     /// A row per component.
     pub axes: Points<f64>,
     pub eigenvalues: Vec<f64>,
-    pub residuals: Vec<f64>,
-    pub rounding: f64,
+    pub certificate: Certificate,
     pub total: f64,
     pub discarded: f64,
     pub rank: usize,
@@ -70,17 +69,16 @@ impl PcaModel {
             ("entries of the scale", parts.scale.len(), features),
             ("columns of the axes", parts.axes.d(), features),
             ("eigenvalues", parts.eigenvalues.len(), k),
-            ("residuals", parts.residuals.len(), k),
         ] {
             if found != expected {
                 return Err(Error::shape(what, found, expected));
             }
         }
-        let numbers = [&parts.mean, &parts.scale, &parts.residuals];
-        if numbers.into_iter().flatten().chain([&parts.rounding]).any(|v| !v.is_finite()) {
+        parts.certificate.validate(k)?;
+        if parts.mean.iter().chain(&parts.scale).any(|v| !v.is_finite()) {
             return Err(Error::inconsistent("the model has values that are not finite"));
         }
-        if parts.residuals.iter().chain([&parts.rounding, &parts.discarded]).any(|v| *v < 0.0) {
+        if parts.discarded < 0.0 {
             return Err(Error::inconsistent("the model has an error that is negative"));
         }
         if parts.route == Route::Auto {
@@ -94,6 +92,7 @@ impl PcaModel {
             total: parts.total,
             discarded: parts.discarded,
             rank: parts.rank,
+            complete: true,
             n: parts.n,
             centred: parts.center,
         };
@@ -108,11 +107,7 @@ impl PcaModel {
             Features::Explicit { embedding: parts.embedding, d: parts.d, mean: parts.mean, scale: parts.scale };
         Ok(PcaModel {
             projection: Projection::new(features, weights, vec![0.0; k])?,
-            certificate: Certificate {
-                scale: spectrum.eigenvalues.first().copied().unwrap_or(0.0),
-                residuals: parts.residuals,
-                rounding: parts.rounding,
-            },
+            certificate: parts.certificate,
             axes,
             spectrum,
             center: parts.center,
@@ -133,8 +128,7 @@ impl PcaModel {
             scale: scale.to_vec(),
             axes: self.axes(),
             eigenvalues: self.spectrum.eigenvalues.clone(),
-            residuals: self.certificate.residuals.clone(),
-            rounding: self.certificate.rounding,
+            certificate: self.certificate.clone(),
             total: self.spectrum.total,
             discarded: self.spectrum.discarded,
             rank: self.spectrum.rank,

@@ -83,7 +83,7 @@ pub fn faults_of_pca(model: &mercer::PcaModel, x: &Points<f64>) -> Vec<String> {
 /// What a kernel PCA model gives out about itself and about `x` that is not finite.
 pub fn faults_of_kernel_pca(model: &mercer::KernelPcaModel, x: &Points<f64>) -> Vec<String> {
     let mut lists = lists_of(model.spectrum(), model.certificate());
-    let found = model.definiteness();
+    let found = model.definiteness().expect("all eigenvalues are known");
     let masses = vec![found.smallest, found.largest, found.negative_mass, found.absolute_mass, found.tolerance];
     lists.push(("definiteness", Ok(masses)));
     lists.push(("negative share", Ok(vec![found.negative_share()])));

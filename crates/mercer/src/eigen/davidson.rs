@@ -1,0 +1,306 @@
+//! The leading eigenpairs of a centred operator that nobody stores: block Davidson (MATHS.md, M16).
+//!
+//! ```text
+//! Q = the leading eigenvectors of FF' ~ A, or a random block; probes beside it
+//! repeat   AQ = A Q               one pass over the operator, for the newest columns only
+//!          H = Q'AQ = S T S'      Rayleigh and Ritz:  X = QS,  R = AX - XT
+//!          Q = (Q, (FF' - T)^-1 R, next vectors of the probes), made orthonormal
+//! until |R| <= tolerance
+//! ```
+//!
+//! Without F the corrections are R itself, and Q spans a block Krylov space. Passes are in f32 where that is given, until
+//! its own error is met; the last one is in f64, on X alone, and everything that is reported comes from it.
+
+use super::orth;
+use super::probe::{Ceiling, PROBES, Probes};
+use crate::block::Block;
+use crate::error::{ErrorKind, Result};
+use crate::exec::{Exec, Progress};
+use crate::linalg;
+use crate::op::{SymOp, subtract_means};
+use crate::rng::Rng;
+
+/// Something near to the operator that can be inverted: what makes the steps long.
+pub(crate) trait Precondition: Sync {
+    /// The leading `b` eigenvectors, fewer when there are not so many.
+    fn start(&self, b: usize) -> Block;
+
+    /// (M - theta_j)^-1 r_j for each column.
+    fn correct(&self, residuals: &Block, theta: &[f64]) -> Block;
+}
+
+/// The operator, as far as there are ways to apply it.
+pub(crate) struct Problem<'a> {
+    /// A in f64, before centring.
+    pub(crate) exact: &'a dyn SymOp,
+    /// A in f32.
+    pub(crate) swift: Option<&'a dyn SymOp>,
+    pub(crate) precondition: Option<&'a dyn Precondition>,
+}
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Wanted {
+    /// Number of eigenpairs.
+    pub(crate) k: usize,
+    /// |A u - lambda u| relative to the largest eigenvalue.
+    pub(crate) tolerance: f64,
+    /// The most columns of the basis.
+    pub(crate) most_columns: usize,
+}
+
+/// Columns beyond those wanted: they catch what would otherwise mix into the last ones.
+pub(crate) fn guard(k: usize) -> usize {
+    4 + k / 10
+}
+
+/// Without landmarks, the probes start when residuals are below this: before, they would find what is yet to be found.
+const PROBE_FROM: f64 = 0.03;
+/// Passes after which the search is given up.
+const MOST_PASSES: usize = 200;
+/// Passes in f32 go on as long as each brings at least this.
+const WORTH: f64 = 0.5;
+
+/// Ritz pairs with what is known about the rest of the spectrum.
+pub(crate) struct Found {
+    /// Descending; those wanted and the guard.
+    pub(crate) values: Vec<f64>,
+    /// Orthonormal, orthogonal to 1.
+    pub(crate) vectors: Block,
+    /// A X - X T, all in f64.
+    pub(crate) residuals: Block,
+    /// K1, before centring.
+    pub(crate) row_sums: Vec<f64>,
+    /// The sum of squares of all entries before centring.
+    pub(crate) squares: Option<f64>,
+    /// What no eigenvalue exceeds, but for the probability of [`super::probe::failure`].
+    pub(crate) ceiling: Ceiling,
+    /// Passes in f32 and in f64.
+    pub(crate) passes: (usize, usize),
+}
+
+struct Search<'a> {
+    problem: &'a Problem<'a>,
+    exec: &'a Exec,
+    wanted: Wanted,
+    /// Columns per step: those wanted and the guard.
+    b: usize,
+    q: Block,
+    aq: Block,
+    /// Q'AQ.
+    h: Block,
+    /// From the moment on at which there is a basis worth looking beyond.
+    probes: Option<Probes>,
+    passes: (usize, usize),
+    row_sums: Vec<f64>,
+    squares: Option<f64>,
+}
+
+/// Ritz pairs of the moment.
+struct Ritz {
+    values: Vec<f64>,
+    vectors: Block,
+    images: Block,
+    residuals: Block,
+}
+
+impl Ritz {
+    /// The largest residual of the first k, relative to the largest eigenvalue.
+    fn worst(&self, k: usize) -> f64 {
+        let scale = self.values.first().map_or(0.0, |v| v.abs());
+        let worst = (0..k.min(self.residuals.b())).map(|j| linalg::norm(self.residuals.col(j))).fold(0.0, f64::max);
+        if worst == 0.0 { 0.0 } else { worst / scale.max(f64::MIN_POSITIVE) }
+    }
+}
+
+/// The k largest eigenvalues of HAH and their vectors.
+///
+/// # Errors
+/// [`ErrorKind::NotConverged`] with what was reached, and whatever stops the operator.
+pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Result<Found> {
+    let n = problem.exact.n();
+    let b = (wanted.k + guard(wanted.k)).min(n - 1);
+    let mut rng = Rng::new(exec.seed_value() ^ 0x0073_7461_7274);
+    let mut start = problem.precondition.map_or_else(|| Block::zeros(n, 0), |p| p.start(b));
+    start.append(&Block::from_fn(n, b - start.b().min(b), |_, _| rng.normal()));
+    let start = orth::extension(&Block::zeros(n, 0), start);
+    let probes = problem.precondition.map(|_| Probes::new(&start, exec.seed_value()));
+    let mut search = Search {
+        problem,
+        exec,
+        wanted,
+        b,
+        q: Block::zeros(n, 0),
+        aq: Block::zeros(n, 0),
+        h: Block::zeros(0, 0),
+        probes,
+        passes: (0, 0),
+        row_sums: Vec::new(),
+        squares: None,
+    };
+    search.run(start)
+}
+
+impl Search<'_> {
+    fn run(&mut self, mut block: Block) -> Result<Found> {
+        let k = self.wanted.k;
+        let n = block.n();
+        let mut swift = self.problem.swift;
+        let (mut reached, mut steps) = (None, 0);
+        loop {
+            // One pass: the new columns, and the probes as long as they see one and the same operator.
+            let probing = self.probes.is_some() && swift.is_some() == self.problem.swift.is_some();
+            if let Some(probes) = self.probes.as_ref().filter(|_| probing) {
+                block.append(probes.vectors());
+            }
+            block = orth::extension(&self.q, block);
+            if block.b() == 0 {
+                // The basis is closed under the operator: a fresh direction, if there is one.
+                let mut rng = Rng::new(steps as u64);
+                block = orth::extension(&self.q, Block::from_fn(n, 1, |_, _| rng.normal()));
+            }
+            let images = self.pass(swift, &block, reached)?;
+            self.extend(&block, &images);
+            if let Some(probes) = self.probes.as_mut().filter(|_| probing) {
+                if steps == 0 {
+                    probes.learn(&images.columns(0, probes.basis().b()));
+                }
+                let shares = linalg::inner_products(&self.q, probes.vectors());
+                probes.step(linalg::product(&self.aq, &shares));
+            }
+            steps += 1;
+
+            let ritz = self.ritz()?;
+            let worst = ritz.worst(k);
+            if self.probes.is_none() && worst < PROBE_FROM {
+                let mut probes = Probes::new(&ritz.vectors, self.exec.seed_value());
+                probes.learn(&ritz.images);
+                self.probes = Some(probes);
+            }
+            let exhausted = self.q.b() + 1 >= n;
+            if swift.is_some() {
+                let slow = reached.is_some_and(|before: f64| worst > WORTH * before) && worst < 1e-4;
+                if worst <= self.wanted.tolerance / 2.0 || slow || exhausted {
+                    // From here on in f64, from the best there is.
+                    swift = None;
+                    block = ritz.vectors;
+                    (self.q, self.aq, self.h) = (Block::zeros(n, 0), Block::zeros(n, 0), Block::zeros(0, 0));
+                    continue;
+                }
+            } else if worst <= self.wanted.tolerance || exhausted {
+                return Ok(self.finish(ritz));
+            }
+            reached = Some(worst);
+            if self.passes.0 + self.passes.1 >= MOST_PASSES {
+                let (found, wanted, passes) = (worst, self.wanted.tolerance, MOST_PASSES);
+                return Err(ErrorKind::NotConverged { found, wanted, passes }.into());
+            }
+            block = self.corrections(&ritz);
+            if self.q.b() + block.b() + PROBES > self.wanted.most_columns {
+                self.restart(&ritz);
+            }
+        }
+    }
+
+    /// H A (block). The first f64 pass also takes the row sums and the sum of squares along.
+    fn pass(&mut self, swift: Option<&dyn SymOp>, block: &Block, reached: Option<f64>) -> Result<Block> {
+        let number = self.passes.0 + self.passes.1 + 1;
+        let exact = swift.is_none();
+        self.exec.tell(Progress::Pass { number, reached, wanted: self.wanted.tolerance, exact });
+        let survey = exact && self.row_sums.is_empty();
+        let mut input = block.clone();
+        if survey {
+            input.append(&Block::from_fn(block.n(), 1, |_, _| 1.0));
+        }
+        let mut images = Block::zeros(input.n(), input.b());
+        match swift {
+            Some(op) => op.apply(&input, &mut images, self.exec)?,
+            None if survey => self.squares = self.problem.exact.apply_with_squares(&input, &mut images, self.exec)?,
+            None => self.problem.exact.apply(&input, &mut images, self.exec)?,
+        }
+        if survey {
+            self.row_sums = images.col(block.b()).to_vec();
+            images = images.first(block.b());
+        }
+        if exact {
+            self.passes.1 += 1
+        } else {
+            self.passes.0 += 1
+        }
+        subtract_means(&mut images);
+        Ok(images)
+    }
+
+    /// Puts columns and their images behind the basis.
+    fn extend(&mut self, block: &Block, images: &Block) {
+        let old = self.q.b();
+        self.q.append(block);
+        self.aq.append(images);
+        let new = linalg::inner_products(&self.q, images);
+        let m = self.q.b();
+        let mut h = Block::zeros(m, m);
+        for j in 0..m {
+            for i in j..m {
+                let v = match (i < old, j < old) {
+                    (true, _) => self.h.at(i, j),
+                    (false, true) => new.at(j, i - old),
+                    (false, false) => 0.5 * (new.at(i, j - old) + new.at(j, i - old)),
+                };
+                *h.at_mut(i, j) = v;
+                *h.at_mut(j, i) = v;
+            }
+        }
+        self.h = h;
+    }
+
+    fn ritz(&self) -> Result<Ritz> {
+        let (mut values, s) = linalg::eigh(self.h.clone())?;
+        let s = s.first(self.b);
+        values.truncate(self.b);
+        let vectors = linalg::product(&self.q, &s);
+        let images = linalg::product(&self.aq, &s);
+        let mut residuals = images.clone();
+        for (j, value) in values.iter().enumerate() {
+            residuals.col_mut(j).iter_mut().zip(vectors.col(j)).for_each(|(r, x)| *r -= value * x);
+        }
+        Ok(Ritz { values, vectors, images, residuals })
+    }
+
+    /// What the basis lacks, by the first order: for pairs that are not there yet.
+    fn corrections(&self, ritz: &Ritz) -> Block {
+        let scale = ritz.values[0].abs();
+        let open: Vec<usize> = (0..ritz.values.len())
+            .filter(|j| linalg::norm(ritz.residuals.col(*j)) > 0.1 * self.wanted.tolerance * scale)
+            .collect();
+        let n = self.q.n();
+        let mut residuals = Block::zeros(n, 0);
+        for j in &open {
+            residuals.append(&ritz.residuals.columns(*j, j + 1));
+        }
+        let theta: Vec<f64> = open.iter().map(|j| ritz.values[*j]).collect();
+        match self.problem.precondition {
+            Some(p) => p.correct(&residuals, &theta),
+            None => residuals,
+        }
+    }
+
+    /// Goes on from the Ritz vectors alone.
+    fn restart(&mut self, ritz: &Ritz) {
+        self.q = ritz.vectors.clone();
+        self.aq = ritz.images.clone();
+        let b = self.q.b();
+        self.h = Block::from_fn(b, b, |i, j| if i == j { ritz.values[i] } else { 0.0 });
+    }
+
+    fn finish(&mut self, ritz: Ritz) -> Found {
+        Found {
+            values: ritz.values,
+            vectors: ritz.vectors,
+            residuals: ritz.residuals,
+            row_sums: std::mem::take(&mut self.row_sums),
+            squares: self.squares,
+            ceiling: self.probes.as_ref().map_or_else(Ceiling::unknown, Probes::ceiling),
+            passes: self.passes,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Probes: random vectors that would show it if a large eigenvalue had been missed (MATHS.md, M17).
+//!
+//! A Gaussian vector w has a share of at least eps in any given direction u, but for a probability of eps sqrt(2/pi).
+//! If u belonged to an eigenvalue x of C, then the Lanczos vectors of C from w would have shares pi_j(x) (u.w/|w|) in
+//! it, with the Lanczos polynomials pi_j; since shares of orthonormal vectors have squares that sum to at most 1,
+//! sum_j pi_j(x)^2 <= (|w|/eps)^2. The largest x that satisfies this bounds all eigenvalues of C.
+
+use crate::block::Block;
+use crate::linalg;
+use crate::op::subtract_means;
+use crate::rng::Rng;
+
+/// Number of probes.
+pub(super) const PROBES: usize = 4;
+/// The share of a probe in a direction that is counted on.
+const SHARE: f64 = 0.04;
+
+/// The probability that the bound does not hold: all probes would have to miss the direction.
+pub(crate) fn failure() -> f64 {
+    (SHARE * (2.0 / std::f64::consts::PI).sqrt()).powi(PROBES as i32)
+}
+
+/// What the probes say about the eigenvalues of A. With C = PAP <= beta, P the projection away from a basis Q0 with
+/// H = Q0'A Q0 and residuals R: lambda_i(A) <= mu as soon as lambda_i(H + R'R / (mu - beta)) <= mu, mu > beta.
+pub(crate) struct Ceiling {
+    h: Block,
+    residual_gram: Block,
+    beta: f64,
+}
+
+impl Ceiling {
+    pub(super) fn unknown() -> Self {
+        Ceiling { h: Block::zeros(0, 0), residual_gram: Block::zeros(0, 0), beta: f64::INFINITY }
+    }
+
+    /// A bound on the eigenvalue with index i, from 0. Good to about a hundredth of what it could be at best.
+    pub(crate) fn upper(&self, i: usize) -> f64 {
+        let b = self.h.b();
+        if i >= b || !self.beta.is_finite() {
+            return self.beta;
+        }
+        let holds = |mu: f64| {
+            let reach = (mu - self.beta).max(f64::MIN_POSITIVE);
+            let t = Block::from_fn(b, b, |r, c| self.h.at(r, c) + self.residual_gram.at(r, c) / reach);
+            linalg::eigenvalues(t).is_ok_and(|values| values[i] <= mu)
+        };
+        let trace = |m: &Block| (0..b).map(|j| m.at(j, j).abs()).sum::<f64>();
+        let mut low = self.beta;
+        let mut high = self.beta.abs() + trace(&self.h) + trace(&self.residual_gram).sqrt() * 2.0;
+        for _ in 0..24 {
+            let middle = low + (high - low) / 2.0;
+            if holds(middle) {
+                high = middle
+            } else {
+                low = middle
+            }
+            if high - low <= 1e-3 * high.abs() {
+                break;
+            }
+        }
+        high
+    }
+}
+
+/// Lanczos recurrences of C = PAP, P the projection away from 1 and from a basis that was there before the probes.
+pub(super) struct Probes {
+    basis: Block,
+    /// |w| of each.
+    norms: Vec<f64>,
+    /// The newest Lanczos vectors, and those before.
+    vectors: Block,
+    before: Block,
+    /// Diagonal and off-diagonal of each tridiagonal matrix.
+    alpha: Vec<Vec<f64>>,
+    beta: Vec<Vec<f64>>,
+    /// H = Q0'A Q0 and R'R of the basis, as soon as they are known.
+    inner: Option<(Block, Block)>,
+}
+
+impl Probes {
+    pub(super) fn new(basis: &Block, seed: u64) -> Self {
+        let n = basis.n();
+        let mut rng = Rng::new(seed ^ 0x7072_6f62_6573);
+        let mut vectors = Block::from_fn(n, PROBES, |_, _| rng.normal());
+        project(basis, &mut vectors);
+        let norms: Vec<f64> = (0..PROBES).map(|j| linalg::norm(vectors.col(j))).collect();
+        for (j, norm) in norms.iter().enumerate() {
+            vectors.col_mut(j).iter_mut().for_each(|v| *v /= norm.max(f64::MIN_POSITIVE));
+        }
+        let before = Block::zeros(n, PROBES);
+        let empty = vec![Vec::new(); PROBES];
+        Probes { basis: basis.clone(), norms, vectors, before, alpha: empty.clone(), beta: empty, inner: None }
+    }
+
+    pub(super) fn basis(&self) -> &Block {
+        &self.basis
+    }
+
+    /// Takes A times the basis, centred.
+    pub(super) fn learn(&mut self, images: &Block) {
+        let mut h = linalg::inner_products(&self.basis, images);
+        for j in 0..h.b() {
+            for i in 0..j {
+                let middle = 0.5 * (h.at(i, j) + h.at(j, i));
+                *h.at_mut(i, j) = middle;
+                *h.at_mut(j, i) = middle;
+            }
+        }
+        let mut residuals = images.clone();
+        linalg::subtract_projection(&self.basis, &mut residuals);
+        self.inner = Some((h, linalg::inner_products(&residuals, &residuals)));
+    }
+
+    /// What is known about the operator that was applied.
+    pub(super) fn ceiling(&self) -> Ceiling {
+        let (h, residual_gram) = self.inner.clone().unwrap_or((Block::zeros(0, 0), Block::zeros(0, 0)));
+        let beta = if self.inner.is_some() { self.bound() } else { f64::INFINITY };
+        Ceiling { h, residual_gram, beta }
+    }
+
+    /// The vectors that the operator is to be applied to.
+    pub(super) fn vectors(&self) -> &Block {
+        &self.vectors
+    }
+
+    /// Takes A times the vectors, and goes one step on.
+    pub(super) fn step(&mut self, mut images: Block) {
+        project(&self.basis, &mut images);
+        for j in 0..PROBES {
+            let (v, w) = (self.vectors.col(j), images.col_mut(j));
+            let alpha = linalg::dot(v, w);
+            let last = self.beta[j].last().copied().unwrap_or(0.0);
+            for ((w, v), u) in w.iter_mut().zip(v).zip(self.before.col(j)) {
+                *w -= alpha * v + last * u;
+            }
+            let beta = linalg::norm(w);
+            w.iter_mut().for_each(|w| *w /= beta.max(f64::MIN_POSITIVE));
+            self.alpha[j].push(alpha);
+            self.beta[j].push(beta);
+        }
+        project(&self.basis, &mut images);
+        self.before = std::mem::replace(&mut self.vectors, images);
+    }
+
+    /// What no eigenvalue of C exceeds, but for the probability [`failure`]. Infinite before the first step.
+    fn bound(&self) -> f64 {
+        (0..PROBES).map(|j| self.bound_of(j)).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn bound_of(&self, j: usize) -> f64 {
+        let (alpha, beta) = (&self.alpha[j], &self.beta[j]);
+        if alpha.is_empty() {
+            return f64::INFINITY;
+        }
+        let scale = alpha.iter().chain(beta).fold(0.0f64, |m, v| m.max(v.abs()));
+        if scale == 0.0 {
+            return 0.0;
+        }
+        let most = (self.norms[j] / SHARE).powi(2);
+        let exceeds = |x: f64| {
+            let (mut before, mut now, mut sum, mut last) = (0.0, 1.0, 1.0, 0.0);
+            for (a, b) in alpha.iter().zip(beta) {
+                // An invariant subspace: beyond its eigenvalues the polynomial is infinite.
+                if *b <= 1e-14 * scale {
+                    return true;
+                }
+                let next = ((x - a) * now - last * before) / b;
+                (before, now, last) = (now, next, *b);
+                sum += now * now;
+                if sum > most {
+                    return true;
+                }
+            }
+            false
+        };
+        // Above the largest eigenvalue of the tridiagonal matrix the sum grows with x.
+        let top = tridiagonal_bound(alpha, beta);
+        let mut high = top + scale;
+        while !exceeds(high) {
+            high = top + 2.0 * (high - top);
+        }
+        let mut low = largest_ritz(alpha, beta, top);
+        for _ in 0..100 {
+            let middle = low + (high - low) / 2.0;
+            if exceeds(middle) { high = middle } else { low = middle }
+        }
+        high
+    }
+}
+
+fn project(basis: &Block, block: &mut Block) {
+    for _ in 0..2 {
+        subtract_means(block);
+        linalg::subtract_projection(basis, block);
+    }
+}
+
+/// Gershgorin.
+fn tridiagonal_bound(alpha: &[f64], beta: &[f64]) -> f64 {
+    let around = |i: usize| if i > 0 { beta[i - 1] } else { 0.0 } + if i + 1 < alpha.len() { beta[i] } else { 0.0 };
+    (0..alpha.len()).map(|i| alpha[i] + around(i)).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The largest eigenvalue of the tridiagonal matrix, from below, by bisection with Sturm counts.
+fn largest_ritz(alpha: &[f64], beta: &[f64], top: f64) -> f64 {
+    let above = |x: f64| {
+        let mut pivot = 1.0;
+        alpha.iter().enumerate().any(|(i, a)| {
+            let b = if i > 0 { beta[i - 1] } else { 0.0 };
+            pivot = x - a - b * b / pivot;
+            pivot <= 0.0
+        })
+    };
+    let mut low = alpha.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut high = top;
+    for _ in 0..100 {
+        let middle = low + (high - low) / 2.0;
+        if above(middle) { low = middle } else { high = middle }
+    }
+    low
+}

@@ -1,0 +1,96 @@
+//! Distances coordinate by coordinate: for L1 kernels, and wherever a matrix product would lose digits.
+
+use std::ops::Range;
+
+use fearless_simd::{Level, dispatch, prelude::*};
+
+use super::Scratch;
+use crate::kernel::statistic::Statistic;
+use crate::points::Points;
+use crate::real::Real;
+
+type Native<S, T> = <T as SimdFloatElement>::Native<S>;
+
+/// Vectors of columns that are summed side by side: as many sums as hide the latency of an addition.
+const SIDE_BY_SIDE: usize = 4;
+
+/// Fills `out`, row by row, with distances. Each is summed over coordinates in order, wherever it stands.
+pub(super) fn fill<T: Real>(
+    level: Level,
+    statistic: Statistic,
+    (a, rows): (&Points<T>, Range<usize>),
+    (b, cols): (&Points<T>, Range<usize>),
+    out: &mut [T],
+    scratch: &mut Scratch<T>,
+) {
+    dispatch!(level, simd => blocks(simd, statistic, (a, rows), (b, cols), out, scratch));
+}
+
+#[inline(always)]
+fn blocks<S: Simd, T: Real>(
+    simd: S,
+    statistic: Statistic,
+    (a, rows): (&Points<T>, Range<usize>),
+    (b, cols): (&Points<T>, Range<usize>),
+    out: &mut [T],
+    scratch: &mut Scratch<T>,
+) {
+    let block = Native::<S, T>::LEN * SIDE_BY_SIDE;
+    let (d, width) = (a.d(), cols.len());
+    // The columns' points lie block by block, coordinate by coordinate.
+    let mut turned = scratch.take(width.div_ceil(block) * block * d);
+    for (j, at) in cols.enumerate() {
+        let start = j / block * block * d + j % block;
+        for (c, v) in b.row(at).iter().enumerate() {
+            turned[start + c * block] = *v;
+        }
+    }
+    simd.vectorize(
+        #[inline(always)]
+        || {
+            for (line, i) in out.chunks_exact_mut(width).zip(rows) {
+                for (line, points) in line.chunks_mut(block).zip(turned.chunks_exact(block * d)) {
+                    let sums = match statistic {
+                        Statistic::L1 => row::<S, T>(
+                            simd,
+                            a.row(i),
+                            points,
+                            #[inline(always)]
+                            |sum, gap| sum + gap.abs(),
+                        ),
+                        _ => row::<S, T>(
+                            simd,
+                            a.row(i),
+                            points,
+                            #[inline(always)]
+                            |sum, gap| gap.mul_add(gap, sum),
+                        ),
+                    };
+                    for (v, sum) in line.chunks_mut(Native::<S, T>::LEN).zip(sums) {
+                        v.copy_from_slice(&sum.as_slice()[..v.len()]);
+                    }
+                }
+            }
+        },
+    );
+    scratch.give_back(turned);
+}
+
+/// The distances of one point to a block of others.
+#[inline(always)]
+fn row<S: Simd, T: Real>(
+    simd: S,
+    x: &[T],
+    block: &[T],
+    add: impl Fn(Native<S, T>, Native<S, T>) -> Native<S, T>,
+) -> [Native<S, T>; SIDE_BY_SIDE] {
+    let len = Native::<S, T>::LEN;
+    let mut sums = [Native::<S, T>::splat(simd, T::ZERO); SIDE_BY_SIDE];
+    for (x, ys) in x.iter().zip(block.chunks_exact(len * SIDE_BY_SIDE)) {
+        let x = Native::<S, T>::splat(simd, *x);
+        for (sum, y) in sums.iter_mut().zip(ys.chunks_exact(len)) {
+            *sum = add(*sum, x - Native::<S, T>::from_slice(simd, y));
+        }
+    }
+    sums
+}

@@ -1,0 +1,403 @@
+//! Landmarks: a few points whose kernel rows stand for all, K ~ FF' (MATHS.md, M16). Here they make the steps of the
+//! exact solver long; nothing that is reported rests on them.
+
+use rayon::prelude::*;
+
+use crate::block::Block;
+use crate::eigen::Precondition;
+use crate::error::Result;
+use crate::exec::{Exec, Progress};
+use crate::kernel::Bound;
+use crate::kernel::tile::{self, Form, LARGE_TILE, Means, Rows, Scratch};
+use crate::linalg;
+use crate::op::{Gram, SymOp};
+use crate::points::Points;
+use crate::real::Real;
+use crate::rng::Rng;
+
+/// Points per landmark that k-means looks at, and its steps.
+const SAMPLE: usize = 8;
+const STEPS: usize = 3;
+/// Parts that sums over points are cut into, however many threads there are.
+const PARTS: usize = 16;
+/// When the largest residual is so many times the mean one, there are outliers that k-means does not see.
+const OUTLYING: f64 = 10.0;
+/// Pivots that are drawn together.
+const PIVOTS: usize = 32;
+
+/// A factor F of n rows with K ~ FF', its columns centred, and the eigenpairs of F'F.
+pub(crate) struct Landmarks<T> {
+    factor: Factor<T>,
+    values: Vec<f64>,
+    vectors: Block,
+}
+
+impl<T: Real> Landmarks<T> {
+    /// About `r` landmarks for the points of `rows`, which are `points`. `None` when the kernel is too far from positive
+    /// semi-definite on them to have such a factor.
+    pub(crate) fn new(
+        bound: &Bound,
+        rows: &Rows<T>,
+        points: &Points<f64>,
+        r: usize,
+        exec: &Exec,
+    ) -> Result<Option<Self>>
+    where
+        Rows<T>: Ready,
+    {
+        exec.tell(Progress::Landmarks);
+        let mut rng = Rng::new(exec.seed_value() ^ 0x6c61_6e64);
+        let centres = k_means(points, r, &mut rng, exec)?;
+        let Some(mut factor) = Factor::of_landmarks(bound, rows, centres, r / 2, exec)? else { return Ok(None) };
+        let own: Vec<f64> = (0..rows.n()).map(|i| bound.kernel().self_value(points.row(i))).collect();
+        let mut left = factor.residual_diagonal(&own);
+        let mean = left.iter().sum::<f64>() / left.len() as f64;
+        if left.iter().any(|d| *d > OUTLYING * mean) {
+            factor.add_pivots(bound, rows, points, &mut left, r / 2, &mut rng, exec)?;
+        }
+        factor.centre();
+        let gram = factor.gram();
+        let (values, vectors) = linalg::eigh(gram)?;
+        Ok(Some(Landmarks { factor, values, vectors }))
+    }
+}
+
+/// Rows of landmarks in the arithmetic of the points.
+pub(crate) trait Ready: Sized {
+    fn ready(bound: &Bound, points: Points<f64>, means: Means) -> Self;
+}
+
+impl Ready for Rows<f64> {
+    fn ready(bound: &Bound, points: Points<f64>, means: Means) -> Self {
+        Rows::new(bound, points, means)
+    }
+}
+
+impl Ready for Rows<f32> {
+    fn ready(bound: &Bound, points: Points<f64>, means: Means) -> Self {
+        Rows::new(bound, points, means).narrow(bound)
+    }
+}
+
+impl<T: Real> Precondition for Landmarks<T> {
+    fn start(&self, b: usize) -> Block {
+        let cut = self.values[0] * 1e-12;
+        let b = self.values.iter().take(b).take_while(|v| **v > cut.max(0.0)).count();
+        self.factor.times(&self.vectors.columns(0, b))
+    }
+
+    /// (FF' - theta)^-1 r = -(r + F (theta - F'F)^-1 F'r) / theta, the nearness of theta to an eigenvalue of FF' kept in
+    /// bounds: the correction would be the eigenvector itself.
+    fn correct(&self, residuals: &Block, theta: &[f64]) -> Block {
+        let inner = linalg::inner_products(&self.vectors, &self.factor.transposed_times(residuals));
+        let mut weights = inner;
+        for (j, theta) in theta.iter().enumerate() {
+            for (w, s) in weights.col_mut(j).iter_mut().zip(&self.values) {
+                let gap = theta - s;
+                let least = 1e-3 * theta.abs();
+                *w /= if gap.abs() < least { least.copysign(gap) } else { gap };
+            }
+        }
+        let mut corrections = self.factor.times(&linalg::product(&self.vectors, &weights));
+        for j in 0..corrections.b() {
+            for (c, r) in corrections.col_mut(j).iter_mut().zip(residuals.col(j)) {
+                *c = -(*c + r) / theta[j];
+            }
+        }
+        corrections
+    }
+}
+
+/// Centres of a sample of the points: Lloyd's steps from random ones.
+fn k_means(points: &Points<f64>, r: usize, rng: &mut Rng, exec: &Exec) -> Result<Points<f64>> {
+    let (n, d) = (points.n(), points.d());
+    let mut order: Vec<usize> = (0..n).collect();
+    let taken = (SAMPLE * r).min(n);
+    for i in 0..taken {
+        let j = i + rng.below(n - i);
+        order.swap(i, j);
+    }
+    let r = r.min(taken);
+    let sample = Points::from_fn(taken, d, |i, j| points.row(order[i])[j]);
+    let mut centres = Points::from_fn(r, d, |i, j| sample.row(i)[j]);
+    for _ in 0..STEPS {
+        exec.go_on()?;
+        let nearest = nearest(&sample, &centres);
+        let (mut sums, mut counts) = (vec![0.0; r * d], vec![0.0; r]);
+        for (row, c) in sample.rows().zip(&nearest) {
+            counts[*c] += 1.0;
+            sums[c * d..(c + 1) * d].iter_mut().zip(row).for_each(|(s, v)| *s += v);
+        }
+        for c in (0..r).filter(|c| counts[*c] > 0.0) {
+            for (v, s) in centres.row_mut(c).iter_mut().zip(&sums[c * d..(c + 1) * d]) {
+                *v = s / counts[c];
+            }
+        }
+    }
+    Ok(centres)
+}
+
+/// The centre nearest to each point.
+fn nearest(points: &Points<f64>, centres: &Points<f64>) -> Vec<usize> {
+    let halves: Vec<f64> = centres.rows().map(|c| 0.5 * linalg::dot(c, c)).collect();
+    let chunks: Vec<Vec<usize>> = (0..points.n().div_ceil(LARGE_TILE))
+        .into_par_iter()
+        .map(|chunk| {
+            let (start, end) = (chunk * LARGE_TILE, points.n().min((chunk + 1) * LARGE_TILE));
+            let mut products = vec![0.0; (end - start) * centres.n()];
+            linalg::tile_products(points.view().slice(start, end), centres.view(), &mut products);
+            let best = |line: &[f64]| {
+                let (mut at, mut most) = (0, f64::NEG_INFINITY);
+                for (j, (p, h)) in line.iter().zip(&halves).enumerate() {
+                    if p - h > most {
+                        (at, most) = (j, p - h);
+                    }
+                }
+                at
+            };
+            products.chunks_exact(centres.n()).map(best).collect()
+        })
+        .collect();
+    chunks.concat()
+}
+
+/// The factor: `used` columns of each row of `width` values.
+struct Factor<T> {
+    values: Vec<T>,
+    n: usize,
+    width: usize,
+    used: usize,
+}
+
+impl<T: Real> Factor<T> {
+    /// F = C L'^-1 with C = K(points, landmarks) and LL' = K(landmarks, landmarks), with room for `more` columns.
+    fn of_landmarks(
+        bound: &Bound,
+        rows: &Rows<T>,
+        landmarks: Points<f64>,
+        more: usize,
+        exec: &Exec,
+    ) -> Result<Option<Self>>
+    where
+        Rows<T>: Ready,
+    {
+        let (n, r) = (rows.n(), landmarks.n());
+        let inner = Gram::of_points(bound, landmarks.clone()).to_matrix(exec)?;
+        let Some(triangle) = linalg::cholesky::<T>(inner) else { return Ok(None) };
+        let landmarks = Rows::<T>::ready(bound, landmarks, rows.means());
+        let width = r + more;
+        let mut values = vec![T::ZERO; n * width];
+        values.par_chunks_mut(LARGE_TILE * width).enumerate().try_for_each(|(chunk, out)| -> Result<()> {
+            exec.go_on()?;
+            let start = chunk * LARGE_TILE;
+            let height = out.len() / width;
+            let mut tile = vec![T::ZERO; height * r];
+            let how = (bound, Form::Value, exec.level());
+            let mut scratch = Scratch::new();
+            tile::fill(how, (rows, start..start + height), (&landmarks, 0..r), &mut tile, &mut scratch);
+            linalg::solve_rows(&triangle, r, &mut tile);
+            for (out, line) in out.chunks_exact_mut(width).zip(tile.chunks_exact(r)) {
+                out[..r].copy_from_slice(line);
+            }
+            Ok(())
+        })?;
+        Ok(Some(Factor { values, n, width, used: r }))
+    }
+
+    fn row(&self, i: usize) -> &[T] {
+        &self.values[i * self.width..i * self.width + self.used]
+    }
+
+    /// k(x, x) - |f|^2 of each point: what is not explained.
+    fn residual_diagonal(&self, own: &[f64]) -> Vec<f64> {
+        let square = |row: &[T]| row.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>();
+        own.iter().enumerate().map(|(i, k)| (k - square(self.row(i))).max(0.0)).collect()
+    }
+
+    /// Adds columns for points that are drawn with a chance proportional to what is not explained of them, `left`
+    /// (randomly pivoted Cholesky, Chen, Epperly, Tropp and Webber, in blocks).
+    #[allow(clippy::too_many_arguments)]
+    fn add_pivots(
+        &mut self,
+        bound: &Bound,
+        rows: &Rows<T>,
+        points: &Points<f64>,
+        left: &mut [f64],
+        count: usize,
+        rng: &mut Rng,
+        exec: &Exec,
+    ) -> Result<()>
+    where
+        Rows<T>: Ready,
+    {
+        let all: f64 = left.iter().sum();
+        let end = (self.used + count).min(self.width);
+        while self.used < end {
+            exec.go_on()?;
+            let pivots = draw(left, (end - self.used).min(PIVOTS), rng);
+            // What is left is rounding: there is nothing more to find.
+            if pivots.is_empty() || left.iter().sum::<f64>() <= 1e-11 * all {
+                return Ok(());
+            }
+            let chosen = Points::from_fn(pivots.len(), points.d(), |i, j| points.row(pivots[i])[j]);
+            let chosen = Rows::<T>::ready(bound, chosen, rows.means());
+            let (p, old) = (pivots.len(), self.used);
+            let before: Vec<T> = pivots.iter().flat_map(|i| self.row(*i).to_vec()).collect();
+            // The columns of K - FF' at the pivots.
+            let columns = |start: usize, height: usize, values: &[T]| -> Vec<T> {
+                let mut tile = vec![T::ZERO; height * p];
+                let how = (bound, Form::Value, exec.level());
+                tile::fill(how, (rows, start..start + height), (&chosen, 0..p), &mut tile, &mut Scratch::new());
+                for (line, f) in tile.chunks_exact_mut(p).zip(values.chunks_exact(self.width)) {
+                    for (v, g) in line.iter_mut().zip(before.chunks_exact(old.max(1))) {
+                        *v -= f[..old].iter().zip(g).fold(T::ZERO, |sum, (a, b)| sum + *a * *b);
+                    }
+                }
+                tile
+            };
+            let corner: Vec<f64> = pivots
+                .iter()
+                .flat_map(|i| columns(*i, 1, &self.values[i * self.width..(i + 1) * self.width]))
+                .map(|v| v.to_f64())
+                .collect();
+            let (triangle, kept) = pivot_triangle(corner, p);
+            let width = self.width;
+            let pieces: Vec<Vec<T>> = (0..self.n.div_ceil(LARGE_TILE))
+                .into_par_iter()
+                .map(|chunk| {
+                    let start = chunk * LARGE_TILE;
+                    let height = LARGE_TILE.min(self.n - start);
+                    columns(start, height, &self.values[start * width..(start + height) * width])
+                })
+                .collect();
+            for (i, line) in pieces.iter().flat_map(|p2| p2.chunks_exact(p)).enumerate() {
+                let mut f = vec![0.0; kept.len()];
+                for (at, c) in kept.iter().enumerate() {
+                    let known: f64 = (0..at).map(|b| triangle[c * p + kept[b]] * f[b]).sum();
+                    f[at] = (line[*c].to_f64() - known) / triangle[c * p + c];
+                    self.values[i * width + old + at] = T::from_f64(f[at]);
+                    left[i] = (left[i] - f[at] * f[at]).max(0.0);
+                }
+            }
+            for i in pivots {
+                left[i] = 0.0;
+            }
+            self.used += kept.len();
+        }
+        Ok(())
+    }
+
+    fn centre(&mut self) {
+        let mut means = vec![0.0; self.used];
+        for i in 0..self.n {
+            means.iter_mut().zip(self.row(i)).for_each(|(m, v)| *m += v.to_f64());
+        }
+        let means: Vec<T> = means.iter().map(|m| T::from_f64(m / self.n as f64)).collect();
+        for row in self.values.chunks_exact_mut(self.width) {
+            row.iter_mut().zip(&means).for_each(|(v, m)| *v -= *m);
+        }
+    }
+
+    /// Rows that are summed together.
+    fn part(&self) -> usize {
+        self.n.div_ceil(PARTS).max(1)
+    }
+
+    /// F'F.
+    fn gram(&self) -> Block {
+        let parts: Vec<Block> = (0..self.n.div_ceil(self.part()))
+            .into_par_iter()
+            .map(|p| {
+                let (start, end) = (p * self.part(), self.n.min((p + 1) * self.part()));
+                linalg::rows_gram(&self.values[start * self.width..end * self.width], self.width, self.used)
+            })
+            .collect();
+        sum(parts)
+    }
+
+    /// F'R.
+    fn transposed_times(&self, r: &Block) -> Block {
+        let parts: Vec<Block> = (0..self.n.div_ceil(self.part()))
+            .into_par_iter()
+            .map(|p| {
+                let (start, end) = (p * self.part(), self.n.min((p + 1) * self.part()));
+                let values = &self.values[start * self.width..end * self.width];
+                let mut piece = Vec::with_capacity((end - start) * r.b());
+                (0..r.b()).for_each(|j| piece.extend(r.col(j)[start..end].iter().map(|v| T::from_f64(*v))));
+                linalg::rows_transposed_times(values, self.width, self.used, &piece, r.b())
+            })
+            .collect();
+        sum(parts)
+    }
+
+    /// F C.
+    fn times(&self, c: &Block) -> Block {
+        let narrow: Vec<T> = c.as_slice().iter().map(|v| T::from_f64(*v)).collect();
+        let pieces: Vec<Vec<T>> = self
+            .values
+            .par_chunks(self.part() * self.width)
+            .map(|values| linalg::rows_times(values, self.width, self.used, &narrow, c.b()))
+            .collect();
+        let mut out = Block::zeros(self.n, c.b());
+        let mut start = 0;
+        for piece in pieces {
+            let height = piece.len() / c.b().max(1);
+            for (j, column) in piece.chunks_exact(height.max(1)).enumerate() {
+                let out = &mut out.col_mut(j)[start..start + height];
+                out.iter_mut().zip(column).for_each(|(o, v)| *o = v.to_f64());
+            }
+            start += height;
+        }
+        out
+    }
+}
+
+fn sum(parts: Vec<Block>) -> Block {
+    let mut parts = parts.into_iter();
+    let mut total = parts.next().unwrap_or_else(|| Block::zeros(0, 0));
+    for part in parts {
+        total.as_mut_slice().iter_mut().zip(part.as_slice()).for_each(|(t, v)| *t += v);
+    }
+    total
+}
+
+/// Different indices, drawn with a chance proportional to `weights`.
+fn draw(weights: &[f64], count: usize, rng: &mut Rng) -> Vec<usize> {
+    let sums: Vec<f64> = weights
+        .iter()
+        .scan(0.0, |sum, w| {
+            *sum += w;
+            Some(*sum)
+        })
+        .collect();
+    let total = sums.last().copied().unwrap_or(0.0);
+    if total <= 0.0 {
+        return Vec::new();
+    }
+    let mut drawn: Vec<usize> =
+        (0..count).map(|_| sums.partition_point(|s| *s <= rng.uniform() * total).min(weights.len() - 1)).collect();
+    drawn.sort_unstable();
+    drawn.dedup();
+    drawn
+}
+
+/// The lower triangle of a Cholesky factorisation of a p-by-p matrix, row by row, and the pivots that were not skipped
+/// for having nothing left.
+fn pivot_triangle(mut a: Vec<f64>, p: usize) -> (Vec<f64>, Vec<usize>) {
+    let largest = (0..p).map(|i| a[i * p + i]).fold(0.0, f64::max);
+    let mut kept: Vec<usize> = Vec::new();
+    for j in 0..p {
+        let square: f64 = kept.iter().map(|k| a[j * p + k] * a[j * p + k]).sum();
+        let pivot = a[j * p + j] - square;
+        if pivot <= 1e-6 * largest || pivot.is_nan() {
+            continue;
+        }
+        a[j * p + j] = pivot.sqrt();
+        for i in j + 1..p {
+            let known: f64 = kept.iter().map(|k| a[i * p + k] * a[j * p + k]).sum();
+            a[i * p + j] = (a[i * p + j] - known) / a[j * p + j];
+        }
+        kept.push(j);
+    }
+    (a, kept)
+}
