@@ -200,6 +200,10 @@ pub(crate) struct FitArgs {
     /// Divide scores by their standard deviation
     #[arg(help_heading = "Model", long, conflicts_with = "kernel")]
     pub(crate) whiten: bool,
+    /// Residual that is good enough, relative to the largest eigenvalue, where components are found by passes
+    /// [default: 1e-6]
+    #[arg(help_heading = "Model", long, value_name = "TOL", requires = "kernel")]
+    pub(crate) tolerance: Option<f64>,
     /// Which matrix is decomposed
     #[arg(
         help_heading = "Model",
@@ -223,6 +227,12 @@ pub(crate) struct FitArgs {
     /// Print the plan and stop
     #[arg(help_heading = "Output", long)]
     pub(crate) explain: bool,
+    /// Keep each finished pass of a long fit in this folder, until the fit is done
+    #[arg(help_heading = "Long runs", long, value_name = "DIR", requires = "kernel")]
+    pub(crate) checkpoint: Option<String>,
+    /// Go on from the checkpoint, with the same result as if nothing had happened
+    #[arg(help_heading = "Long runs", long, requires = "checkpoint")]
+    pub(crate) resume: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

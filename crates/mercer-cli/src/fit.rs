@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::args::{FitArgs, RouteArg, RunArgs};
 use crate::input::{self, Input, KernelChoice, exec, hints, load};
 use crate::output::{Failure, Outcome, Result, Terminal, json, line, short, table};
+use crate::progress::Watch;
 
 /// Components when nobody says how many.
 const DEFAULT_COMPONENTS: usize = 10;
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         };
     }
 
-    let (model, scores) = spec.fit(&data.points, &exec).map_err(|e| data.about(e))?;
+    let (model, scores) = spec.fit_watched(args, &data, run, exec, terminal)?;
     let saved = SavedModel { model, columns: data.columns.clone() };
     let scores = data.beside(Table::of_points(&scores, component))?;
     let written = match args.output.as_deref() {
@@ -104,7 +105,11 @@ impl Spec {
             }
         };
         let components = args.components.unwrap_or(Components::Count(DEFAULT_COMPONENTS.min(data.points.n())));
-        Ok(Spec::Kernel(kernel.components(components).standardise(args.scale), precomputed))
+        let mut kernel = kernel.components(components).standardise(args.scale);
+        if let Some(tolerance) = args.tolerance {
+            kernel = kernel.tolerance(tolerance);
+        }
+        Ok(Spec::Kernel(kernel, precomputed))
     }
 
     fn fit(&self, x: &Points<f64>, exec: &mercer::Exec) -> mercer::Result<(AnyModel, Points<f64>)> {
@@ -125,6 +130,48 @@ impl Spec {
                 Ok((AnyModel::KernelPca(model), scores))
             }
         }
+    }
+
+    /// As [`Spec::fit`], with progress, Ctrl-C and checkpoints for kernels, whose fits can be long.
+    fn fit_watched(
+        &self,
+        args: &FitArgs,
+        data: &Input,
+        run: &RunArgs,
+        exec: mercer::Exec,
+        terminal: &Terminal,
+    ) -> Result<(AnyModel, Points<f64>)> {
+        if matches!(self, Spec::Pca(_)) {
+            return self.fit(&data.points, &exec).map_err(|e| data.about(e));
+        }
+        let (watch, exec) = Watch::new(args, self.task(args, data, run), terminal.is_quiet(), exec)?;
+        match self.fit(&data.points, &exec) {
+            Ok(found) => {
+                watch.done()?;
+                Ok(found)
+            }
+            Err(e) if *e.kind() == mercer::ErrorKind::Cancelled => Err(watch.interrupted(args.output.as_deref())),
+            Err(e) => {
+                watch.failed();
+                Err(data.about(e))
+            }
+        }
+    }
+
+    /// All that the passes of a fit depend on.
+    fn task(&self, args: &FitArgs, data: &Input, run: &RunArgs) -> Vec<(String, String)> {
+        let (n, d) = (data.points.n(), data.points.d());
+        let components = args.components.map_or("the default".to_string(), |k| k.to_string());
+        let tolerance = args.tolerance.map_or("the default".to_string(), |t| t.to_string());
+        let facts = [
+            ("data", format!("{n} x {d} with fingerprint {:016x}", mercer::fingerprint(data.points.as_slice()))),
+            ("model", self.describe(args)),
+            ("number of components", components),
+            ("tolerance", tolerance),
+            ("seed", run.seed.to_string()),
+            ("version", env!("CARGO_PKG_VERSION").to_string()),
+        ];
+        facts.map(|(name, value)| (name.to_string(), value)).to_vec()
     }
 
     fn describe(&self, args: &FitArgs) -> String {

@@ -11,6 +11,7 @@ mod input;
 mod kernels;
 mod output;
 mod plot;
+mod progress;
 mod steps;
 mod transform;
 
@@ -22,7 +23,7 @@ use clap::Parser;
 use args::{Cli, Command};
 use output::{Failure, Outcome, Terminal};
 
-/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call.
+/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call, 130 interrupted.
 fn main() -> ExitCode {
     // A panic while reading a damaged Parquet file becomes an error: nothing to tell.
     let told = std::panic::take_hook();
@@ -60,6 +61,13 @@ fn main() -> ExitCode {
                 let _ = writeln!(terminal.err, " help: {help}");
             }
             ExitCode::from(1)
+        }
+        Err(Failure::Interrupted { message, help }) => {
+            let _ = writeln!(terminal.err, "{message}");
+            if let Some(help) = help {
+                let _ = writeln!(terminal.err, "{help}");
+            }
+            ExitCode::from(progress::INTERRUPTED)
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Anything else: exit code 1.
     Error { message: String, help: Option<String> },
+    /// Stopped by the user: exit code 130.
+    Interrupted { message: String, help: Option<String> },
     /// Nobody reads the output any more.
     Pipe,
 }
@@ -75,6 +77,10 @@ impl Terminal {
             err: AutoStream::new(io::stderr(), choice),
             quiet,
         }
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Summaries go to standard output, or to standard error when data goes to standard output.

@@ -13,6 +13,7 @@
 //! ```
 
 mod atomic;
+mod checkpoint;
 mod csv_file;
 mod embedded;
 mod error;
@@ -25,6 +26,7 @@ mod table;
 mod writer;
 
 pub use atomic::Outputs;
+pub use checkpoint::{Checkpoint, Task};
 pub use embedded::{DATA_SETS, DataSet};
 pub use error::{Error, Result};
 pub use model_file::{SavedModel, load_model};

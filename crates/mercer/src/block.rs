@@ -85,6 +85,11 @@ impl Block {
         }
     }
 
+    /// A number that stands for the values: other values have another one, but for a chance of 2^-64 or so.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        fingerprint(&self.data)
+    }
+
     /// Puts the columns of `other`, which has as many rows, behind these.
     pub(crate) fn append(&mut self, other: &Block) {
         debug_assert_eq!(self.n, other.n);
@@ -113,4 +118,14 @@ impl Block {
     pub fn to_points(&self) -> Points<f64> {
         Points::from_fn(self.n, self.b, |i, j| self.at(i, j))
     }
+}
+
+/// A number that stands for values, by their bits and their order.
+pub fn fingerprint(values: &[f64]) -> u64 {
+    let mix = |h: u64, v: u64| {
+        let h = (h ^ v).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        h ^ (h >> 29)
+    };
+    let hash = values.iter().fold(0x6d65_7263_6572, |h, v| mix(h, v.to_bits()));
+    mix(hash, values.len() as u64)
 }

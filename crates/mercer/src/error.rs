@@ -132,6 +132,13 @@ pub enum ErrorKind {
         /// Which part, and how.
         what: String,
     },
+    /// A [`crate::Journal`] could not be read or written, or is of other work.
+    Journal {
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// The work was cancelled through [`crate::Exec::cancel`].
     Cancelled,
 }
@@ -147,7 +154,9 @@ impl Error {
         match self.kind() {
             ErrorKind::UnknownName { nearest: Some(n), .. } => Some(format!("did you mean '{n}'?")),
             ErrorKind::UnknownName { known, .. } => Some(format!("known: {}", known.join(", "))),
-            ErrorKind::Memory { remedy, .. } | ErrorKind::Unsupported { remedy, .. } => Some(remedy.clone()),
+            ErrorKind::Memory { remedy, .. }
+            | ErrorKind::Unsupported { remedy, .. }
+            | ErrorKind::Journal { remedy, .. } => Some(remedy.clone()),
             ErrorKind::NotFinite { what: "points", .. } => {
                 Some("remove or fill missing and infinite values first".into())
             }
@@ -226,7 +235,9 @@ impl fmt::Display for Error {
             ErrorKind::NotConverged { found, wanted, passes } => {
                 write!(f, "eigenpairs have residuals of {found:.1e} after {passes} passes where {wanted:.1e} is wanted")
             }
-            ErrorKind::Unsupported { what, .. } | ErrorKind::Inconsistent { what } => f.write_str(what),
+            ErrorKind::Unsupported { what, .. }
+            | ErrorKind::Journal { what, .. }
+            | ErrorKind::Inconsistent { what } => f.write_str(what),
             ErrorKind::Cancelled => f.write_str("cancelled"),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fearless_simd::Level;
 
+use crate::block::Block;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Memory that a computation may use when nobody says otherwise: 8 GB.
@@ -40,6 +41,32 @@ pub enum Progress {
 /// Takes [`Progress`].
 pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 
+/// Where the results of passes are written down, so that work that was interrupted can go on: the search for components
+/// is run again from the start, and every pass that stands in the journal is read instead of made. Since all else is
+/// the same to the last bit, so is the result.
+pub trait Journal: Send + Sync {
+    /// The result of a pass, numbered from 1, if it is there. `key` stands for its input.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Journal`] when it cannot be read, or is of another input.
+    fn recall(&self, pass: usize, key: u64) -> Result<Option<PassResult>>;
+
+    /// Writes down the result of a pass.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Journal`] when that fails.
+    fn record(&self, pass: usize, key: u64, result: &PassResult) -> Result<()>;
+}
+
+/// What a pass over the Gram matrix gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PassResult {
+    /// The product of the Gram matrix with the input.
+    pub images: Block,
+    /// The sum of the squares of its entries, where it was taken.
+    pub squares: Option<f64>,
+}
+
 /// Which instructions the inner loops use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Instructions {
@@ -67,6 +94,7 @@ pub struct Exec {
     instructions: Instructions,
     cancel: Option<Arc<AtomicBool>>,
     progress: Option<ProgressFn>,
+    journal: Option<Arc<dyn Journal>>,
 }
 
 impl std::fmt::Debug for Exec {
@@ -92,6 +120,7 @@ impl Exec {
             instructions: Instructions::Best,
             cancel: None,
             progress: None,
+            journal: None,
         }
     }
 
@@ -125,6 +154,12 @@ impl Exec {
         self
     }
 
+    /// Writes down the results of passes, and goes on from those that are there.
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
     /// Stops with [`ErrorKind::Cancelled`] soon after this flag is set.
     pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
         self.cancel = Some(flag);
@@ -146,6 +181,23 @@ impl Exec {
             Instructions::Best => Level::new(),
             Instructions::Scalar => Level::fallback(),
         }
+    }
+
+    /// The result of a pass: from the journal if it stands there, else made and written down.
+    pub(crate) fn recalled(
+        &self,
+        pass: usize,
+        key: impl FnOnce() -> u64,
+        make: impl FnOnce() -> Result<PassResult>,
+    ) -> Result<PassResult> {
+        let Some(journal) = &self.journal else { return make() };
+        let key = key();
+        if let Some(result) = journal.recall(pass, key)? {
+            return Ok(result);
+        }
+        let result = make()?;
+        journal.record(pass, key, &result)?;
+        Ok(result)
     }
 
     pub(crate) fn tell(&self, progress: Progress) {

@@ -7,12 +7,15 @@ use crate::embedding::Embedding;
 use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::kernel::Bound;
-use crate::kernel::tile::{self, Form, Means, Rows, Scratch, TILE};
+use crate::kernel::tile::{self, Form, LARGE_TILE, Means, Rows, Scratch};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
 /// What kernel values of new points are called in messages.
 const NEW_KERNEL: &str = "kernel of the new points";
+
+/// Landmarks whose kernel values are computed together.
+const PIECE: usize = LARGE_TILE;
 
 /// A kernel of the user's.
 pub type KernelFn = Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
@@ -69,7 +72,8 @@ impl Features {
         }
     }
 
-    /// Calls `f(row, first feature, values)` with the features of up to [`TILE`] points, piece by piece and in order.
+    /// Calls `f(first feature, width, values)` with the features of a block of points, row by row, piece by piece and in
+    /// order. `first_row` is the number of the first point in messages.
     pub(crate) fn each_piece<T: Real>(
         &self,
         x: PointsRef<'_, T>,
@@ -79,42 +83,44 @@ impl Features {
     ) -> Result<()> {
         match self {
             Features::Explicit { embedding, mean, scale, .. } => {
+                let mut values = Vec::with_capacity(x.n() * mean.len());
                 for (i, point) in x.to_f64().rows().enumerate() {
-                    let mut phi = embedding.checked_map(first_row + i, point, mean.len())?;
-                    for ((v, m), s) in phi.iter_mut().zip(mean).zip(scale) {
-                        *v = (*v - m) / s;
-                    }
-                    f(i, 0, &phi);
+                    let phi = embedding.checked_map(first_row + i, point, mean.len())?;
+                    values.extend(phi.iter().zip(mean).zip(scale).map(|((v, m), s)| (v - m) / s));
                 }
+                f(0, mean.len(), &values);
             }
             Features::Kernel { bound, landmarks, standardise } => {
                 let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), landmarks.means());
-                let (mut values, mut scratch) = (vec![0.0; x.n() * TILE], Scratch::new());
-                for start in (0..landmarks.n()).step_by(TILE) {
-                    let cols = start..landmarks.n().min(start + TILE);
+                let (mut values, mut scratch) = (vec![0.0; x.n() * PIECE], Scratch::new());
+                for start in (0..landmarks.n()).step_by(PIECE) {
+                    let cols = start..landmarks.n().min(start + PIECE);
                     let values = &mut values[..x.n() * cols.len()];
                     let how = (bound, Form::UpToCentring, exec.level());
                     tile::fill(how, (&rows, 0..x.n()), (landmarks, cols.clone()), values, &mut scratch);
-                    for (i, line) in values.chunks_exact(cols.len()).enumerate() {
-                        check_finite(NEW_KERNEL, line, |at| (first_row + i, start + at))?;
-                        f(i, start, line);
-                    }
+                    f(start, cols.len(), values);
                 }
             }
             Features::KernelFn { kernel, landmarks } => {
-                for (i, point) in x.to_f64().rows().enumerate() {
-                    let values: Vec<f64> = landmarks.rows().map(|landmark| kernel(point, landmark)).collect();
-                    check_finite(NEW_KERNEL, &values, |at| (first_row + i, at))?;
-                    f(i, 0, &values);
-                }
+                let x = x.to_f64();
+                let values: Vec<f64> =
+                    x.rows().flat_map(|point| landmarks.rows().map(|landmark| kernel(point, landmark))).collect();
+                f(0, landmarks.n(), &values);
             }
-            Features::GramRow { .. } => {
-                for (i, row) in x.to_f64().rows().enumerate() {
-                    f(i, 0, row);
-                }
-            }
+            Features::GramRow { n } => f(0, *n, x.to_f64().as_slice()),
         }
         Ok(())
+    }
+
+    /// What to say of a point whose scores are not finite: which of its features is not.
+    pub(crate) fn not_finite<T: Real>(&self, x: PointsRef<'_, T>, row: usize, exec: &Exec) -> Result<()> {
+        let mut found = Ok(());
+        self.each_piece(x, row, exec, |first, width, values| {
+            if found.is_ok() {
+                found = check_finite(NEW_KERNEL, &values[..width], |at| (row, first + at));
+            }
+        })?;
+        found
     }
 
     /// k(x, x) of each point, in the same form as the features; `None` where the features do not know it.

@@ -54,13 +54,13 @@ mod plan;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use block::Block;
+pub use block::{Block, fingerprint};
 pub use cluster::{Agreement, Clusters, KMeans};
 pub use diagnose::{Definiteness, MercerReport};
 pub use eigen::{Certificate, Cluster, Kind, Passes};
 pub use embedding::{Embedding, EmbeddingFn, Monomials};
 pub use error::{Bytes, Error, ErrorKind, Result, nearest};
-pub use exec::{DEFAULT_MEMORY, Exec, Instructions, Progress, ProgressFn};
+pub use exec::{DEFAULT_MEMORY, Exec, Instructions, Journal, PassResult, Progress, ProgressFn};
 pub use features::{KernelFn, Standardise};
 pub use kernel::{Bound, Choice, Gamma, Kernel, Length, Nu};
 pub use kernel_pca::{KernelPca, KernelPcaModel, KernelPcaParts};

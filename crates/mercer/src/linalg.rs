@@ -51,6 +51,12 @@ pub(crate) fn product(a: &Block, b: &Block) -> Block {
     c
 }
 
+/// Adds V W to `out`, all row by row, on the calling thread: V is n-by-m, W m-by-k.
+pub(crate) fn add_row_products(v: &[f64], w: &[f64], (n, m, k): (usize, usize, usize), out: &mut [f64]) {
+    let (v, w) = (MatRef::from_row_major_slice(v, n, m), MatRef::from_row_major_slice(w, m, k));
+    matmul(MatMut::from_row_major_slice_mut(out, n, k), Accum::Add, v, w, 1.0, Par::Seq);
+}
+
 /// A' B.
 pub(crate) fn inner_products(a: &Block, b: &Block) -> Block {
     let mut c = Block::zeros(a.b(), b.b());
@@ -191,9 +197,9 @@ pub(crate) fn rows_times<T: Real>(values: &[T], width: usize, used: usize, c: &[
 }
 
 /// Adds X'X to the lower half of `scatter`, on the calling thread.
-pub(crate) fn add_scatter(scatter: &mut Block, x: &Points<f64>) {
+pub(crate) fn add_scatter(scatter: &mut Block, x: PointsRef<'_, f64>) {
     use BlockStructure::{Rectangular, TriangularLower};
-    let x = rows(x);
+    let x = MatRef::from_row_major_slice(x.as_slice(), x.n(), x.d());
     let out = view_mut(scatter);
     triangular::matmul(out, TriangularLower, Accum::Add, x.transpose(), Rectangular, x, Rectangular, 1.0, Par::Seq);
 }

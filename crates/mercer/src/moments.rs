@@ -1,5 +1,6 @@
 //! Moments: count, mean and scatter of points. They add up: the moments of two sets give those of their union.
 
+use fearless_simd::{Level, dispatch, prelude::*};
 use rayon::prelude::*;
 
 use crate::block::Block;
@@ -7,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::linalg;
 use crate::points::{Points, PointsRef};
-use crate::real::Real;
+use crate::real::{Real, SQUARABLE};
 
 /// Rows that are centred and multiplied together.
-const CHUNK: usize = 512;
+const CHUNK: usize = 1024;
 /// Parts that are summed apart and then merged in a fixed tree, however many threads there are.
 const PARTS: usize = 16;
 
@@ -26,12 +27,20 @@ const PARTS: usize = 16;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
+    columns: Columns,
+    /// Lower half.
+    scatter: Block,
+}
+
+/// What is known of each coordinate by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Columns {
     n: u64,
     mean: Vec<f64>,
     /// What rounding took from the mean: far from the origin, means differ by less than the spacing of f64.
     rest: Vec<f64>,
-    /// Lower half.
-    scatter: Block,
+    /// sum (x - mean)^2.
+    squares: Vec<f64>,
     low: Vec<f64>,
     high: Vec<f64>,
 }
@@ -39,14 +48,7 @@ pub struct Moments {
 impl Moments {
     /// The moments of no points.
     pub fn empty(d: usize) -> Self {
-        Moments {
-            n: 0,
-            mean: vec![0.0; d],
-            rest: vec![0.0; d],
-            scatter: Block::zeros(d, d),
-            low: vec![f64::INFINITY; d],
-            high: vec![f64::NEG_INFINITY; d],
-        }
+        Moments { columns: Columns::empty(d), scatter: Block::zeros(d, d) }
     }
 
     /// The moments of points.
@@ -63,64 +65,24 @@ impl Moments {
     /// As [`Moments::of`], and when cancelled.
     pub fn of_with<'a, T: Real>(points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Self> {
         let x = points.into();
-        x.check(0)?;
-        x.check_not_huge()?;
-        exec.run(|| {
-            let chunks = x.n().div_ceil(CHUNK);
-            let per_part = chunks.div_ceil(PARTS).max(1) * CHUNK;
-            let mut parts: Vec<Moments> = (0..x.n().div_ceil(per_part))
-                .into_par_iter()
-                .map(|p| {
-                    let mut sum = Moments::empty(x.d());
-                    for start in (p * per_part..x.n().min((p + 1) * per_part)).step_by(CHUNK) {
-                        exec.go_on()?;
-                        let end = (start + CHUNK).min(x.n()).min((p + 1) * per_part);
-                        sum = sum.merge(&Moments::of_chunk(x.slice(start, end)))?;
-                    }
-                    Ok(sum)
-                })
-                .collect::<Result<_>>()?;
-            while parts.len() > 1 {
-                parts = parts
-                    .chunks(2)
-                    .map(|pair| match pair {
-                        [a, b] => a.merge(b),
-                        rest => Ok(rest[0].clone()),
-                    })
-                    .collect::<Result<_>>()?;
-            }
-            Ok(parts.pop().unwrap_or_else(|| Moments::empty(x.d())))
-        })
+        x.check_shape(0)?;
+        let moments = fold(x, exec, Moments::empty, Moments::of_chunk, Moments::add)?;
+        moments.columns.check(x)?;
+        Ok(moments)
     }
 
-    /// The moments of a few rows: mean from the first row on, then the scatter about that mean.
-    fn of_chunk<T: Real>(x: PointsRef<'_, T>) -> Self {
-        let (n, d) = (x.n(), x.d());
-        let mut m = Moments::empty(d);
-        m.n = n as u64;
-        let mut centred = x.to_f64();
-        let first = centred.row(0).to_vec();
-        for row in centred.rows() {
-            for j in 0..d {
-                m.low[j] = m.low[j].min(row[j]);
-                m.high[j] = m.high[j].max(row[j]);
-                m.mean[j] += (row[j] - first[j]) / n as f64;
+    fn of_chunk<T: Real>(x: PointsRef<'_, T>, centred: &mut Vec<f64>) -> Self {
+        let (n, d) = (x.n() as f64, x.d());
+        let (columns, left) = Columns::of_chunk(x, centred);
+        let mut scatter = Block::zeros(d, d);
+        linalg::add_scatter(&mut scatter, PointsRef::new(centred, x.n(), d).expect("as many values"));
+        // The mean was rounded; the scatter about it exceeds the true one by n (error)^2, which is taken off.
+        for j in 0..d {
+            for i in j..d {
+                *scatter.at_mut(i, j) -= n * left[i] * left[j];
             }
         }
-        m.mean.iter_mut().zip(&first).for_each(|(m, f)| *m += f);
-        for i in 0..n {
-            centred.row_mut(i).iter_mut().zip(&m.mean).for_each(|(v, m)| *v -= m);
-        }
-        // The mean is rounded; the scatter about it exceeds the true one by n (error)^2, which is taken off.
-        let left: Vec<f64> = (0..d).map(|j| centred.rows().map(|r| r[j]).sum::<f64>() / n as f64).collect();
-        for i in 0..n {
-            centred.row_mut(i).iter_mut().zip(&left).for_each(|(v, l)| *v -= l);
-        }
-        for j in 0..d {
-            (m.mean[j], m.rest[j]) = two_sum(m.mean[j], left[j]);
-        }
-        linalg::add_scatter(&mut m.scatter, &centred);
-        m
+        Moments { columns, scatter }
     }
 
     /// The moments of both sets together (Chan, Golub and LeVeque): S = S_a + S_b + n_a n_b / n (m_b - m_a)(m_b - m_a)'.
@@ -131,43 +93,49 @@ impl Moments {
         if self.d() != other.d() {
             return Err(Error::shape("dimensions of the moments to merge", other.d(), self.d()));
         }
-        if self.n == 0 || other.n == 0 {
-            return Ok(if self.n == 0 { other.clone() } else { self.clone() });
-        }
         let mut sum = self.clone();
-        sum.n += other.n;
-        let (na, nb, n) = (self.n as f64, other.n as f64, sum.n as f64);
-        let gap: Vec<f64> =
-            (0..self.d()).map(|j| (other.mean[j] - self.mean[j]) + (other.rest[j] - self.rest[j])).collect();
-        for j in 0..self.d() {
-            (sum.mean[j], sum.rest[j]) = two_sum(self.mean[j], self.rest[j] + gap[j] * (nb / n));
-            sum.low[j] = self.low[j].min(other.low[j]);
-            sum.high[j] = self.high[j].max(other.high[j]);
-            for i in j..self.d() {
-                *sum.scatter.at_mut(i, j) += other.scatter.at(i, j) + gap[i] * gap[j] * (na * nb / n);
+        sum.add(other);
+        Ok(sum)
+    }
+
+    /// As [`Moments::merge`], in place and for the same number of dimensions.
+    fn add(&mut self, other: &Moments) {
+        if self.columns.n == 0 {
+            *self = other.clone();
+        } else if let Some((gap, weight)) = self.columns.add(&other.columns) {
+            for j in 0..gap.len() {
+                let scaled = gap[j] * weight;
+                let (mine, theirs) = (&mut self.scatter.col_mut(j)[j..], &other.scatter.col(j)[j..]);
+                for ((s, o), g) in mine.iter_mut().zip(theirs).zip(&gap[j..]) {
+                    *s += o + g * scaled;
+                }
             }
         }
-        Ok(sum)
     }
 
     /// Number of points.
     pub fn n(&self) -> u64 {
-        self.n
+        self.columns.n
     }
 
     /// Number of dimensions.
     pub fn d(&self) -> usize {
-        self.mean.len()
+        self.columns.mean.len()
     }
 
     /// The mean point; a coordinate that never changes has exactly its value.
     pub fn mean(&self) -> Vec<f64> {
-        (0..self.d()).map(|j| if self.is_constant(j) { self.low[j] } else { self.mean[j] }).collect()
+        self.columns.mean()
     }
 
     /// Whether coordinate j has the same value in all points.
     pub fn is_constant(&self, j: usize) -> bool {
-        self.low[j] == self.high[j]
+        self.columns.is_constant(j)
+    }
+
+    /// What is known of each coordinate by itself.
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
     }
 
     /// The scatter matrix about the mean, both halves. Divide by n or n - 1 for the covariance.
@@ -184,7 +152,7 @@ impl Moments {
 
     /// The scatter matrix about the origin, sum x x': n times the plain correlation matrix.
     pub fn scatter_about_origin(&self) -> Block {
-        let (n, mean) = (self.n as f64, self.mean());
+        let (n, mean) = (self.n() as f64, self.mean());
         let mut scatter = self.scatter();
         for j in 0..self.d() {
             for i in 0..self.d() {
@@ -193,6 +161,177 @@ impl Moments {
         }
         scatter
     }
+}
+
+impl Columns {
+    fn empty(d: usize) -> Self {
+        Columns {
+            n: 0,
+            mean: vec![0.0; d],
+            rest: vec![0.0; d],
+            squares: vec![0.0; d],
+            low: vec![f64::INFINITY; d],
+            high: vec![f64::NEG_INFINITY; d],
+        }
+    }
+
+    /// Of points with any number of dimensions; the same numbers, to the last bit, as within [`Moments::of_with`].
+    pub(crate) fn of_with<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
+        x.check_shape(0)?;
+        let columns = fold(
+            x,
+            exec,
+            Columns::empty,
+            |x, centred| Columns::of_chunk(x, centred).0,
+            |a, b| {
+                a.add(b);
+            },
+        )?;
+        columns.check(x)?;
+        Ok(columns)
+    }
+
+    /// Refuses values that are not finite, or too large for sums of squares: they show in the sums, and only then are
+    /// they looked for.
+    fn check<T: Real>(&self, x: PointsRef<'_, T>) -> Result<()> {
+        let sound = |v: &f64| v.abs() < SQUARABLE.end;
+        let sums = self.mean.iter().chain(&self.squares).all(|v| v.is_finite());
+        if self.n == 0 || sums && self.low.iter().chain(&self.high).all(sound) {
+            return Ok(());
+        }
+        x.check(0)?;
+        x.check_not_huge()
+    }
+
+    /// The numbers of a few rows, and what rounding left of the mean in the rows less the mean, which go to `centred`.
+    fn of_chunk<T: Real>(x: PointsRef<'_, T>, centred: &mut Vec<f64>) -> (Self, Vec<f64>) {
+        let mut m = Columns::empty(x.d());
+        m.n = x.n() as u64;
+        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || m.measure(x, centred)));
+        let left = m.rest.clone();
+        for (j, l) in left.iter().enumerate() {
+            m.squares[j] -= m.n as f64 * l * l;
+            (m.mean[j], m.rest[j]) = two_sum(m.mean[j], *l);
+        }
+        (m, left)
+    }
+
+    /// Range and mean, the mean from the first row on, and then the rows less the mean.
+    #[inline(always)]
+    fn measure<T: Real>(&mut self, x: PointsRef<'_, T>, centred: &mut Vec<f64>) {
+        let (n, d) = (x.n(), x.d());
+        let first: Vec<f64> = x.row(0).iter().map(|v| v.to_f64()).collect();
+        let Columns { mean, rest, squares, low, high, .. } = self;
+        for row in x.as_slice().chunks_exact(d) {
+            for ((((v, first), mean), low), high) in
+                row.iter().zip(&first).zip(&mut *mean).zip(&mut *low).zip(&mut *high)
+            {
+                let v = v.to_f64();
+                *low = if v < *low { v } else { *low };
+                *high = if v > *high { v } else { *high };
+                *mean += v - first;
+            }
+        }
+        let over = 1.0 / n as f64;
+        mean.iter_mut().zip(&first).for_each(|(m, f)| *m = *m * over + f);
+        centred.resize(n * d, 0.0);
+        for (row, out) in x.as_slice().chunks_exact(d).zip(centred.chunks_exact_mut(d)) {
+            for ((((v, out), mean), rest), square) in row.iter().zip(out).zip(&*mean).zip(&mut *rest).zip(&mut *squares)
+            {
+                *out = v.to_f64() - mean;
+                *rest += *out;
+                *square += *out * *out;
+            }
+        }
+        rest.iter_mut().for_each(|r| *r *= over);
+    }
+
+    /// Adds others; returns the difference of the means and n_a n_b / n, unless one of both is empty.
+    fn add(&mut self, other: &Columns) -> Option<(Vec<f64>, f64)> {
+        if self.n == 0 || other.n == 0 {
+            if self.n == 0 {
+                *self = other.clone();
+            }
+            return None;
+        }
+        let (na, nb) = (self.n as f64, other.n as f64);
+        self.n += other.n;
+        let n = self.n as f64;
+        let weight = na * nb / n;
+        let gap: Vec<f64> =
+            (0..self.mean.len()).map(|j| (other.mean[j] - self.mean[j]) + (other.rest[j] - self.rest[j])).collect();
+        for j in 0..gap.len() {
+            (self.mean[j], self.rest[j]) = two_sum(self.mean[j], self.rest[j] + gap[j] * (nb / n));
+            self.squares[j] += other.squares[j] + gap[j] * (gap[j] * weight);
+            self.low[j] = self.low[j].min(other.low[j]);
+            self.high[j] = self.high[j].max(other.high[j]);
+        }
+        Some((gap, weight))
+    }
+
+    pub(crate) fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The mean point; a coordinate that never changes has exactly its value.
+    pub(crate) fn mean(&self) -> Vec<f64> {
+        (0..self.mean.len()).map(|j| if self.is_constant(j) { self.low[j] } else { self.mean[j] }).collect()
+    }
+
+    /// What rounding took from the mean.
+    pub(crate) fn rest(&self) -> Vec<f64> {
+        (0..self.mean.len()).map(|j| if self.is_constant(j) { 0.0 } else { self.rest[j] }).collect()
+    }
+
+    pub(crate) fn is_constant(&self, j: usize) -> bool {
+        self.low[j] == self.high[j]
+    }
+
+    /// sum (x - mean)^2 of coordinate j.
+    pub(crate) fn square(&self, j: usize) -> f64 {
+        if self.is_constant(j) { 0.0 } else { self.squares[j] }
+    }
+
+    /// The largest |x - about| of coordinate j.
+    pub(crate) fn spread(&self, j: usize, about: f64) -> f64 {
+        (self.high[j] - about).abs().max((self.low[j] - about).abs())
+    }
+}
+
+/// Sums over chunks of rows, in parts that are then put together in a fixed tree, however many threads there are.
+fn fold<T: Real, M: Send + Clone>(
+    x: PointsRef<'_, T>,
+    exec: &Exec,
+    empty: impl Fn(usize) -> M + Sync,
+    of_chunk: impl Fn(PointsRef<'_, T>, &mut Vec<f64>) -> M + Sync,
+    add: impl Fn(&mut M, &M) + Sync,
+) -> Result<M> {
+    exec.run(|| {
+        let chunks = x.n().div_ceil(CHUNK);
+        let per_part = chunks.div_ceil(PARTS).max(1) * CHUNK;
+        let mut parts: Vec<M> = (0..x.n().div_ceil(per_part))
+            .into_par_iter()
+            .map(|p| {
+                let (mut sum, mut buffer) = (empty(x.d()), Vec::new());
+                let last = x.n().min((p + 1) * per_part);
+                for start in (p * per_part..last).step_by(CHUNK) {
+                    exec.go_on()?;
+                    add(&mut sum, &of_chunk(x.slice(start, last.min(start + CHUNK)), &mut buffer));
+                }
+                Ok(sum)
+            })
+            .collect::<Result<_>>()?;
+        while parts.len() > 1 {
+            let pairs = parts.chunks_mut(2).map(|pair| {
+                if let [a, b] = pair {
+                    add(a, b);
+                }
+                pair[0].clone()
+            });
+            parts = pairs.collect();
+        }
+        Ok(parts.pop().unwrap_or_else(|| empty(x.d())))
+    })
 }
 
 /// a + b as the nearest f64 and what rounding took (Knuth).

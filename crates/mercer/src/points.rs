@@ -156,14 +156,20 @@ impl<'a, T: Real> PointsRef<'a, T> {
         Points { data: self.data.iter().map(|v| v.to_f64()).collect(), n: self.n, d: self.d }
     }
 
-    /// Refuses fewer than `points` points or `1` dimension, and values that are not finite.
-    pub(crate) fn check(&self, points: usize) -> Result<()> {
+    /// Refuses fewer than `points` points or `1` dimension.
+    pub(crate) fn check_shape(&self, points: usize) -> Result<()> {
         if self.n < points {
             return Err(ErrorKind::TooFew { what: "points", found: self.n, needed: points }.into());
         }
         if self.d == 0 {
             return Err(ErrorKind::TooFew { what: "dimensions", found: 0, needed: 1 }.into());
         }
+        Ok(())
+    }
+
+    /// Refuses fewer than `points` points or `1` dimension, and values that are not finite.
+    pub(crate) fn check(&self, points: usize) -> Result<()> {
+        self.check_shape(points)?;
         match self.data.iter().position(|v| !v.to_f64().is_finite()) {
             None => Ok(()),
             Some(at) => Err(ErrorKind::NotFinite {

@@ -5,9 +5,12 @@ use rayon::prelude::*;
 use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
-use crate::kernel::tile::TILE;
+use crate::linalg;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
+
+/// Points that go through together.
+const BLOCK: usize = 64;
 
 /// One affine map of one feature row (MATHS.md, M11).
 #[derive(Clone, Debug)]
@@ -49,10 +52,10 @@ impl Projection {
         self.offset.len()
     }
 
-    /// The scores of points. Each is summed by one thread over features in order: the result for a point depends
-    /// neither on the points beside it nor on the number of threads.
+    /// The scores of points. Points go through in blocks of one fixed size, the last one filled up, and each score is
+    /// summed over features in order: it depends neither on the points beside it nor on the number of threads.
     pub(crate) fn apply<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Points<f64>> {
-        Ok(self.apply_with_means(x, exec)?.0)
+        Ok(self.apply_blocks(x, false, exec)?.0)
     }
 
     /// The scores, and the mean of each point's features.
@@ -61,44 +64,71 @@ impl Projection {
         x: PointsRef<'_, T>,
         exec: &Exec,
     ) -> Result<(Points<f64>, Vec<f64>)> {
+        self.apply_blocks(x, true, exec)
+    }
+
+    fn apply_blocks<T: Real>(
+        &self,
+        x: PointsRef<'_, T>,
+        with_means: bool,
+        exec: &Exec,
+    ) -> Result<(Points<f64>, Vec<f64>)> {
         self.features.check_dimensions(x)?;
         x.check(0)?;
-        let (n, k, m) = (x.n(), self.components(), self.features.len() as f64);
-        let (mut scores, mut means) = (vec![0.0; n * k], vec![0.0; n]);
-        exec.run(|| {
-            // k may be 0, for data without variance: the rows of scores are then empty, but there are still n of them.
-            let tiles: Vec<(usize, &mut [f64], &mut [f64])> = {
-                let mut rest = scores.as_mut_slice();
-                means
-                    .chunks_mut(TILE)
-                    .enumerate()
-                    .map(|(t, means)| {
-                        let (mine, others) = std::mem::take(&mut rest).split_at_mut(means.len() * k);
-                        rest = others;
-                        (t * TILE, mine, means)
-                    })
-                    .collect()
-            };
-            tiles.into_par_iter().try_for_each(|(start, scores, means)| {
-                exec.go_on()?;
-                let points = x.slice(start, start + means.len());
-                self.features.each_piece(points, start, exec, |i, first, values| {
-                    let scores = &mut scores[i * k..(i + 1) * k];
-                    for (c, v) in values.iter().enumerate() {
-                        means[i] += v;
-                        for (z, w) in scores.iter_mut().zip(self.weights.row(first + c)) {
-                            *z += v * w;
-                        }
-                    }
-                })?;
-                for row in scores.chunks_exact_mut(k.max(1)) {
-                    row.iter_mut().zip(&self.offset).for_each(|(z, b)| *z -= b);
-                }
-                means.iter_mut().for_each(|v| *v /= m);
-                Ok(())
-            })
+        let (n, k) = (x.n(), self.components());
+        let blocks: Vec<(Vec<f64>, Vec<f64>)> = exec.run(|| {
+            (0..n.div_ceil(BLOCK))
+                .into_par_iter()
+                .map(|block| {
+                    exec.go_on()?;
+                    let start = block * BLOCK;
+                    self.apply_block(x.slice(start, n.min(start + BLOCK)), start, with_means, exec)
+                })
+                .collect::<Result<_>>()
         })?;
+        let (mut scores, mut means) = (Vec::with_capacity(n * k), Vec::with_capacity(n));
+        for (z, m) in blocks {
+            scores.extend(z);
+            means.extend(m);
+        }
         check_finite("scores", &scores, |at| (at / k, at % k))?;
         Ok((Points::new(scores, n, k)?, means))
+    }
+
+    fn apply_block<T: Real>(
+        &self,
+        x: PointsRef<'_, T>,
+        start: usize,
+        with_means: bool,
+        exec: &Exec,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        let (n, d, k, m) = (x.n(), x.d(), self.components(), self.features.len() as f64);
+        // A block has always the same shape, so that its products have always the same bits.
+        let mut full = x.to_f64().into_vec();
+        for _ in n..BLOCK {
+            full.extend_from_within((n - 1) * d..n * d);
+        }
+        let full = Points::new(full, BLOCK, d)?;
+        let (mut scores, mut means) = (vec![0.0; BLOCK * k], vec![0.0; BLOCK]);
+        self.features.each_piece(full.view(), start, exec, |first, width, values| {
+            let weights = &self.weights.as_slice()[first * k..(first + width) * k];
+            if k > 0 {
+                linalg::add_row_products(values, weights, (BLOCK, width, k), &mut scores);
+            }
+            if with_means {
+                for (mean, line) in means.iter_mut().zip(values.chunks_exact(width)) {
+                    *mean += line.iter().sum::<f64>() / m;
+                }
+            }
+        })?;
+        for (i, row) in scores.chunks_exact_mut(k.max(1)).take(n).enumerate() {
+            row.iter_mut().zip(&self.offset).for_each(|(z, b)| *z -= b);
+            if row.iter().any(|z| !z.is_finite()) {
+                self.features.not_finite(full.view().slice(i, i + 1), start + i, exec)?;
+            }
+        }
+        scores.truncate(n * k);
+        means.truncate(n);
+        Ok((scores, means))
     }
 }

@@ -14,8 +14,8 @@
 use super::orth;
 use super::probe::{Ceiling, PROBES, Probes};
 use crate::block::Block;
-use crate::error::{ErrorKind, Result};
-use crate::exec::{Exec, Progress};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::{Exec, PassResult, Progress};
 use crate::linalg;
 use crate::op::{SymOp, subtract_means};
 use crate::rng::Rng;
@@ -47,6 +47,8 @@ pub(crate) struct Wanted {
     pub(crate) tolerance: f64,
     /// The most columns of the basis.
     pub(crate) most_columns: usize,
+    /// Passes that were made for the same result before this search.
+    pub(crate) passes_before: usize,
 }
 
 /// Columns beyond those wanted: they catch what would otherwise mix into the last ones.
@@ -212,13 +214,26 @@ impl Search<'_> {
         if survey {
             input.append(&Block::from_fn(block.n(), 1, |_, _| 1.0));
         }
-        let mut images = Block::zeros(input.n(), input.b());
-        match swift {
-            Some(op) => op.apply(&input, &mut images, self.exec)?,
-            None if survey => self.squares = self.problem.exact.apply_with_squares(&input, &mut images, self.exec)?,
-            None => self.problem.exact.apply(&input, &mut images, self.exec)?,
+        let key = || input.fingerprint() ^ u64::from(exact);
+        let PassResult { mut images, squares } = self.exec.recalled(self.wanted.passes_before + number, key, || {
+            let mut images = Block::zeros(input.n(), input.b());
+            let mut squares = None;
+            match swift {
+                Some(op) => op.apply(&input, &mut images, self.exec)?,
+                None if survey => squares = self.problem.exact.apply_with_squares(&input, &mut images, self.exec)?,
+                None => self.problem.exact.apply(&input, &mut images, self.exec)?,
+            }
+            Ok(PassResult { images, squares })
+        })?;
+        if (images.n(), images.b()) != (input.n(), input.b()) {
+            return Err(Error::shape(
+                "values of the operator's result",
+                images.as_slice().len(),
+                input.as_slice().len(),
+            ));
         }
         if survey {
+            self.squares = squares;
             self.row_sums = images.col(block.b()).to_vec();
             images = images.first(block.b());
         }

@@ -145,7 +145,8 @@ impl KernelPca {
         x.check(2)?;
         let plan = self.plan(x.n(), x.d(), exec)?;
         exec.run(|| {
-            let standardise = if self.standardise { Some(Pca::new().standardise(true).location(x)?) } else { None };
+            let standardise =
+                if self.standardise { Some(Pca::new().standardise(true).location(x, exec)?) } else { None };
             let x = Standardise::apply(standardise.as_ref(), x);
             let bound = Bound::new(&self.kernel, &x)?; //            automatic parameters become numbers
             let gram = Gram::of_points(&bound, x).up_to_centring(); // M5, M6  K_ij = k(x_i, x_j)

@@ -105,11 +105,12 @@ impl KernelPca {
         exec: &Exec,
     ) -> Result<(Found, usize)> {
         let n = problem.exact.n();
-        let mut plan = plan.clone();
+        let (mut plan, mut passes_before) = (plan.clone(), 0);
         loop {
             let k = plan.k.min(n - 1);
-            let wanted = Wanted { k, tolerance: self.tolerance, most_columns: plan.basis };
+            let wanted = Wanted { k, tolerance: self.tolerance, most_columns: plan.basis, passes_before };
             let found = solve(problem, wanted, exec)?;
+            passes_before += found.passes.0 + found.passes.1;
             let Components::Share(share) = self.components else { return Ok((found, k)) };
             let total = facts.trace(&found);
             let sum: f64 = found.values[..k].iter().map(|v| v.max(0.0)).sum();

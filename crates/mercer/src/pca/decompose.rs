@@ -5,7 +5,7 @@ use crate::block::Block;
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::linalg;
-use crate::moments::{Moments, standardised, two_sum};
+use crate::moments::{Columns, Moments, standardised};
 use crate::points::{Points, PointsRef};
 use crate::real::{Real, SQUARABLE, largest};
 
@@ -20,70 +20,41 @@ pub(super) struct Location {
 }
 
 impl Location {
-    pub(super) fn of<T: Real>(x: PointsRef<'_, T>, spec: &Pca) -> Result<Self> {
-        let (n, d) = (x.n() as f64, x.d());
-        let first: Vec<f64> = x.row(0).iter().map(|v| v.to_f64()).collect();
-        let (mut mean, mut constant) = (vec![0.0; d], vec![true; d]);
-        for row in x.rows() {
-            for j in 0..d {
-                let v = row[j].to_f64();
-                mean[j] += (v - first[j]) / n;
-                constant[j] &= v == first[j];
-            }
-        }
-        for j in 0..d {
-            mean[j] = if constant[j] { first[j] } else { mean[j] + first[j] };
-        }
-        // What rounding left of the mean.
-        let mut rest = vec![0.0; d];
-        for row in x.rows() {
-            for j in 0..d {
-                rest[j] += (row[j].to_f64() - mean[j]) / n;
-            }
-        }
-        for j in 0..d {
-            (mean[j], rest[j]) = match (spec.center, constant[j]) {
-                (false, _) => (0.0, 0.0),
-                (true, true) => (mean[j], 0.0),
-                (true, false) => two_sum(mean[j], rest[j]),
-            };
-        }
-        // The spread about it, of each column relative to its largest magnitude, so that no square leaves the range.
-        let used = |row: &[T], j: usize| row[j].to_f64() - mean[j] - rest[j];
-        let mut columns = vec![0.0f64; d];
-        for row in x.rows() {
-            for j in 0..d {
-                columns[j] = columns[j].max(used(row, j).abs());
-            }
-        }
-        let magnitude = largest(&columns);
-        if magnitude > 0.0 && !SQUARABLE.contains(&magnitude) {
-            return Err(ErrorKind::Range { what: "points", magnitude }.into());
-        }
-        let tiny = columns.iter().find(|v| **v > 0.0 && **v < SQUARABLE.start);
-        if let (true, Some(&magnitude)) = (spec.standardise, tiny) {
-            return Err(ErrorKind::Range { what: "points", magnitude }.into());
-        }
-        let mut squares = vec![0.0; d];
-        for row in x.rows() {
-            for j in 0..d {
-                squares[j] += used(row, j) * used(row, j);
-            }
-        }
+    pub(super) fn of(columns: &Columns, spec: &Pca) -> Result<Self> {
+        let (n, zero) = (columns.n() as f64, vec![0.0; columns.mean().len()]);
+        let d = zero.len();
+        let (mean, rest) = if spec.center { (columns.mean(), columns.rest()) } else { (zero.clone(), zero) };
+        check_spread((0..d).map(|j| columns.spread(j, mean[j])).collect(), spec)?;
+        let about_origin = columns.mean();
+        let squares: Vec<f64> = (0..d)
+            .map(|j| columns.square(j) + if spec.center { 0.0 } else { n * about_origin[j] * about_origin[j] })
+            .collect();
         let divisor = if spec.center { (n - 1.0).max(1.0) } else { n };
         let scale =
             squares.iter().map(|s| if spec.standardise && *s > 0.0 { (s / divisor).sqrt() } else { 1.0 }).collect();
-        if !spec.center {
-            constant = squares.iter().map(|s| *s == 0.0).collect();
-        }
+        let constant = (0..d).map(|j| if spec.center { columns.is_constant(j) } else { squares[j] == 0.0 }).collect();
         Ok(Location { mean, rest, scale, constant, center: spec.center })
     }
 
-    pub(super) fn decompose<T: Real>(&self, x: PointsRef<'_, T>, route: Route, exec: &Exec) -> Result<Decomposed> {
+    /// By the covariance route the moments are all that is looked at.
+    pub(super) fn decompose<T: Real>(
+        &self,
+        x: PointsRef<'_, T>,
+        moments: Option<&Moments>,
+        route: Route,
+        exec: &Exec,
+    ) -> Result<Decomposed> {
         let most = x.n().min(x.d());
         match route {
             Route::Covariance | Route::Auto => {
-                let moments = Moments::of_with(x, exec)?;
+                let own;
+                let moments = match moments {
+                    Some(moments) => moments,
+                    None => {
+                        own = Moments::of_with(x, exec)?;
+                        &own
+                    }
+                };
                 let mut s = if self.center { moments.scatter() } else { moments.scatter_about_origin() };
                 for j in 0..s.b() {
                     for i in 0..s.n() {
@@ -105,6 +76,19 @@ impl Location {
                 Ok(Decomposed::new(s.iter().map(|s| s * s).collect(), most, Basis::Axes { x, axes }))
             }
         }
+    }
+}
+
+/// Refuses columns whose spread about the mean cannot be squared.
+fn check_spread(columns: Vec<f64>, spec: &Pca) -> Result<()> {
+    let magnitude = largest(&columns);
+    if magnitude > 0.0 && !SQUARABLE.contains(&magnitude) {
+        return Err(ErrorKind::Range { what: "points", magnitude }.into());
+    }
+    let tiny = columns.iter().find(|v| **v > 0.0 && **v < SQUARABLE.start);
+    match (spec.standardise, tiny) {
+        (true, Some(&magnitude)) => Err(ErrorKind::Range { what: "points", magnitude }.into()),
+        _ => Ok(()),
     }
 }
 

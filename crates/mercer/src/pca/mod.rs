@@ -10,6 +10,7 @@ use crate::embedding::Embedding;
 use crate::error::{Bytes, Error, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
+use crate::moments::{Columns, Moments};
 use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
@@ -178,12 +179,13 @@ impl Pca {
     /// As [`Pca::fit`].
     pub fn fit_with<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<PcaModel> {
         let x = points.into();
-        x.check(if self.center { 2 } else { 1 })?;
+        x.check_shape(if self.center { 2 } else { 1 })?;
         let plan = self.plan(x.n(), x.d(), exec)?;
         let features = usize::try_from(plan.features).map_err(|_| Error::shape("features", usize::MAX, 0))?;
         if self.embedding == Embedding::Identity {
             return exec.run(|| self.fit_features(x, x.d(), exec));
         }
+        x.check(1)?;
         exec.run(|| {
             let mut phi = Vec::with_capacity(x.n() * features);
             for (i, point) in x.to_f64().rows().enumerate() {
@@ -194,8 +196,8 @@ impl Pca {
     }
 
     /// What would be subtracted from the dimensions and what they would be divided by.
-    pub(crate) fn location<T: Real>(&self, x: PointsRef<'_, T>) -> Result<Standardise> {
-        let location = Location::of(x, self)?;
+    pub(crate) fn location<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Standardise> {
+        let location = Location::of(&Columns::of_with(x, exec)?, self)?;
         Ok(Standardise { mean: location.mean, scale: location.scale })
     }
 
@@ -203,10 +205,15 @@ impl Pca {
         let (n, most) = (phi.n(), phi.n().min(phi.d()));
         let (mut route, _) = Plan::pca(n, phi.d() as u128, self.route);
         let mut notes = Vec::new();
-        let location = Location::of(phi, self)?;
+        // By the covariance route one look at the points is enough.
+        let moments = if route == Route::Covariance { Some(Moments::of_with(phi, exec)?) } else { None };
+        let location = match &moments {
+            Some(moments) => Location::of(moments.columns(), self)?,
+            None => Location::of(&Columns::of_with(phi, exec)?, self)?,
+        };
         exec.go_on()?;
 
-        let mut found = location.decompose(phi, route, exec)?;
+        let mut found = location.decompose(phi, moments.as_ref(), route, exec)?;
         let mut k = self.components.count(&found.eigenvalues, found.total(), most);
         let (largest, smallest) = (found.eigenvalues[0], found.eigenvalues[k - 1]);
         if self.route == Route::Auto && smallest < RETREAT * largest {
@@ -219,7 +226,7 @@ impl Pca {
                     route.name()
                 ));
                 route = Route::Svd;
-                found = location.decompose(phi, route, exec)?;
+                found = location.decompose(phi, None, route, exec)?;
                 k = self.components.count(&found.eigenvalues, found.total(), most);
             } else {
                 notes.push(format!(

@@ -1,0 +1,235 @@
+//! A long fit from outside: a line of progress on a terminal, Ctrl-C, checkpoints.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use mercer::{Exec, Progress};
+use mercer_io::{Checkpoint, Task};
+
+use crate::args::FitArgs;
+use crate::output::{Failure, Result};
+
+/// How long work that cannot look at the flag, as a decomposition of a stored matrix, may go on after Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// The exit code of an interrupted command, as shells expect it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What accompanies a fit.
+pub(crate) struct Watch {
+    checkpoint: Arc<Checkpoint>,
+    line: Arc<Mutex<Line>>,
+}
+
+impl Watch {
+    /// Prepares `exec`: progress when standard error is a terminal, Ctrl-C, and a journal.
+    pub(crate) fn new(args: &FitArgs, task: Task, quiet: bool, exec: Exec) -> Result<(Self, Exec)> {
+        let checkpoint = Arc::new(match &args.checkpoint {
+            Some(folder) if args.resume => Checkpoint::resume(folder, task)?,
+            Some(folder) => Checkpoint::create(folder, task)?,
+            None => Checkpoint::in_memory(task),
+        });
+        let line = Arc::new(Mutex::new(Line::new(!quiet && std::io::stderr().is_terminal())));
+        let shown = Arc::clone(&line);
+        let tell = Arc::new(move |p: Progress| shown.lock().unwrap_or_else(PoisonError::into_inner).take(p));
+        let flag = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&flag);
+        // Without a handler Ctrl-C ends the process, as it always did.
+        let _ = ctrlc::set_handler(move || {
+            if set.swap(true, Ordering::SeqCst) {
+                std::process::exit(INTERRUPTED.into());
+            }
+            let set = Arc::clone(&set);
+            std::thread::spawn(move || {
+                std::thread::sleep(PATIENCE);
+                // Still set: nobody has begun to clean up.
+                if set.load(Ordering::SeqCst) {
+                    std::process::exit(INTERRUPTED.into());
+                }
+            });
+        });
+        let journal = Arc::clone(&checkpoint) as Arc<dyn mercer::Journal>;
+        let exec = exec.cancel(Arc::clone(&flag)).progress(tell).journal(journal);
+        let watch = Watch { checkpoint, line };
+        watch.line.lock().unwrap_or_else(PoisonError::into_inner).flag = Some(flag);
+        Ok((watch, exec))
+    }
+
+    /// The work is done: the line goes, and the checkpoint with it.
+    pub(crate) fn done(self) -> Result<()> {
+        self.clear();
+        Ok(self.checkpoint.remove()?)
+    }
+
+    /// The work was interrupted: what is there is kept, and the way to go on is told.
+    pub(crate) fn interrupted(self, output: Option<&str>) -> Failure {
+        self.clear();
+        let passes = match self.checkpoint.passes() {
+            0 => {
+                return Failure::Interrupted {
+                    message: "interrupted before the first pass was done".into(),
+                    help: None,
+                };
+            }
+            1 => "1 pass".to_string(),
+            n => format!("{n} passes"),
+        };
+        let folder: PathBuf = match self.checkpoint.folder() {
+            Some(folder) => folder.into(),
+            None => {
+                let prefix = output.filter(|o| *o != "-").unwrap_or("mercer");
+                let free = |n: usize| {
+                    PathBuf::from(format!(
+                        "{prefix}.checkpoint{}",
+                        if n == 1 { String::new() } else { format!("-{n}") }
+                    ))
+                };
+                let folder = (1..).map(free).find(|f| !f.exists()).expect("some name is free");
+                if let Err(e) = self.checkpoint.save_to(&folder) {
+                    let message = format!("interrupted after {passes}, which cannot be kept: {e}");
+                    return Failure::Interrupted { message, help: e.help() };
+                }
+                folder
+            }
+        };
+        let message = format!("interrupted; {passes} are kept in {}", folder.display());
+        Failure::Interrupted { message, help: Some(format!("go on with: {}", again(&folder))) }
+    }
+
+    /// The work failed otherwise.
+    pub(crate) fn failed(self) {
+        self.clear();
+    }
+
+    fn clear(&self) {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(flag) = &line.flag {
+            flag.store(false, Ordering::SeqCst);
+        }
+        line.show("");
+    }
+}
+
+/// The same command, going on from a checkpoint.
+fn again(folder: &Path) -> String {
+    let mut words: Vec<String> = std::env::args().collect();
+    words[0] = "mercer".into();
+    let quoted = |w: &String| {
+        let plain = !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@+".contains(c));
+        if plain { w.clone() } else { format!("'{}'", w.replace('\'', "'\\''")) }
+    };
+    let named = words.iter().any(|w| w == "--checkpoint" || w.starts_with("--checkpoint="));
+    let resumed = words.iter().any(|w| w == "--resume");
+    let mut text = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    if !named {
+        text += &format!(" --checkpoint {}", quoted(&folder.display().to_string()));
+    }
+    if !resumed {
+        text += " --resume";
+    }
+    text
+}
+
+/// One line that is written over itself.
+struct Line {
+    shown: bool,
+    width: usize,
+    start: Instant,
+    pass: Option<Pass>,
+    last_shown: Instant,
+    flag: Option<Arc<AtomicBool>>,
+}
+
+struct Pass {
+    number: usize,
+    reached: Option<f64>,
+    before: Option<f64>,
+    wanted: f64,
+    exact: bool,
+    start: Instant,
+    /// Duration of the last whole pass in f32.
+    whole: Option<Duration>,
+}
+
+impl Line {
+    fn new(shown: bool) -> Self {
+        let now = Instant::now();
+        Line { shown, width: 0, start: now, pass: None, last_shown: now, flag: None }
+    }
+
+    fn take(&mut self, progress: Progress) {
+        if !self.shown {
+            return;
+        }
+        match progress {
+            Progress::Landmarks => self.show("choosing landmarks"),
+            Progress::Pass { number, reached, wanted, exact } => {
+                let before = self.pass.as_ref().and_then(|p| p.reached);
+                let whole = self.pass.as_ref().filter(|p| !p.exact).map(|p| p.start.elapsed());
+                self.pass = Some(Pass { number, reached, before, wanted, exact, start: Instant::now(), whole });
+                self.tell(0.0);
+            }
+            Progress::Tiles { done, of } if self.last_shown.elapsed() > Duration::from_millis(100) => {
+                self.tell(done as f64 / of as f64);
+            }
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, share: f64) {
+        let Some(pass) = &self.pass else { return };
+        let kind = if pass.exact { "f64" } else { "f32" };
+        let mut text = format!("pass {} ({kind}) {:3.0} %", pass.number, 100.0 * share);
+        if let Some(reached) = pass.reached {
+            text += &format!("   residual {reached:.1e}, wanted {:.0e}", pass.wanted);
+        }
+        if let Some(left) = pass.left(share) {
+            text += &format!("   about {} left", time(left));
+        }
+        text += &format!("   ({})", time(self.start.elapsed()));
+        self.show(&text);
+    }
+
+    fn show(&mut self, text: &str) {
+        if !self.shown {
+            return;
+        }
+        self.last_shown = Instant::now();
+        let width = text.chars().count();
+        let gap = " ".repeat(self.width.saturating_sub(width));
+        let mut err = std::io::stderr().lock();
+        let _ = write!(err, "\r{text}{gap}\r");
+        let _ = err.flush();
+        self.width = width;
+    }
+}
+
+impl Pass {
+    /// The rest of this pass, and the passes that are still needed if residuals go on falling as they did; the last one,
+    /// in f64, takes about twice as long.
+    fn left(&self, share: f64) -> Option<Duration> {
+        let so_far = self.start.elapsed();
+        let one = if share > 0.05 { so_far.div_f64(share) } else { self.whole? };
+        let rest = one.mul_f64(1.0 - share);
+        if self.exact {
+            return Some(rest);
+        }
+        let fall = match (self.before, self.reached) {
+            (Some(before), Some(reached)) => (reached / before).clamp(1e-3, 0.7),
+            _ => 0.03,
+        };
+        let after_this = self.reached.unwrap_or(0.3) * fall;
+        let more = (self.wanted / after_this).ln() / fall.ln();
+        Some(rest + one.mul_f64(more.max(0.0).ceil() + 2.0))
+    }
+}
+
+fn time(t: Duration) -> String {
+    match t.as_secs() {
+        s if s < 60 => format!("{:.1} s", t.as_secs_f64()),
+        s if s < 3600 => format!("{} min {} s", s / 60, s % 60),
+        s => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}

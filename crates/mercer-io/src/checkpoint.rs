@@ -1,0 +1,250 @@
+//! Checkpoints: the passes of a long search, each in a file of its own that is whole or not there.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mercer::{Block, ErrorKind, Journal, PassResult, fingerprint};
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::{SafeTensors, serialize};
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::Outputs;
+use crate::error::{Error, Result};
+use crate::reader::read_file;
+
+const VERSION: &str = "mercer-checkpoint/1";
+const MANIFEST: &str = "checkpoint.json";
+const KEY: &str = "mercer";
+/// No file of a checkpoint is larger: 64 GB.
+const LIMIT: u64 = 64_000_000_000;
+
+/// What was being computed: names and values, all of which must be the same when it goes on.
+pub type Task = Vec<(String, String)>;
+
+/// A journal of passes, in memory or in a folder.
+#[derive(Debug)]
+pub struct Checkpoint {
+    task: Task,
+    folder: Option<PathBuf>,
+    passes: Mutex<BTreeMap<usize, (u64, PassResult)>>,
+    /// Passes that are there, in memory or in the folder.
+    count: Mutex<usize>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    task: Task,
+}
+
+/// What stands beside the images of a pass.
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    format: String,
+    pass: usize,
+    key: u64,
+    images: u64,
+    squares: Option<f64>,
+}
+
+impl Checkpoint {
+    /// Passes are kept in memory, until [`Checkpoint::save_to`] writes them.
+    pub fn in_memory(task: Task) -> Self {
+        Checkpoint { task, folder: None, passes: Mutex::default(), count: Mutex::new(0) }
+    }
+
+    /// A new checkpoint in a folder, which is made when it is not there.
+    ///
+    /// # Errors
+    /// When the folder has a checkpoint already, or cannot be written to.
+    pub fn create(folder: impl AsRef<Path>, task: Task) -> Result<Self> {
+        let folder = folder.as_ref();
+        let shown = folder.display().to_string();
+        if folder.join(MANIFEST).exists() {
+            return Err(Error::Unsupported {
+                file: shown,
+                what: "holds a checkpoint already".into(),
+                help: "--resume goes on from it; or remove it, or name another folder".into(),
+            });
+        }
+        fs::create_dir_all(folder).map_err(Error::io(&shown, "made"))?;
+        let manifest = Manifest { format: VERSION.into(), task: task.clone() };
+        let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::damaged(&shown, "checkpoint", e))?;
+        write(&folder.join(MANIFEST), text)?;
+        Ok(Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) })
+    }
+
+    /// Goes on from the checkpoint in a folder.
+    ///
+    /// # Errors
+    /// When there is none, or when it is of another task.
+    pub fn resume(folder: impl AsRef<Path>, task: Task) -> Result<Self> {
+        let folder = folder.as_ref();
+        let shown = folder.display().to_string();
+        let manifest = folder.join(MANIFEST);
+        if !manifest.is_file() {
+            return Err(Error::Unsupported {
+                file: shown,
+                what: "holds no checkpoint to go on from".into(),
+                help: "leave --resume out to start one there".into(),
+            });
+        }
+        let bytes = read_file(&manifest.display().to_string(), 1_000_000)?;
+        let found: Manifest = serde_json::from_slice(&bytes).map_err(|e| Error::damaged(&shown, "checkpoint", e))?;
+        let refuse = |what: String| {
+            Err(Error::Unsupported {
+                file: shown.clone(),
+                what,
+                help: "give the data and the options it was made with, or leave --resume out and name another folder"
+                    .into(),
+            })
+        };
+        if found.format != VERSION {
+            return refuse(format!("is a checkpoint of format '{}'; this version reads '{VERSION}'", found.format));
+        }
+        let there: HashMap<&str, &str> = found.task.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        for (name, here) in &task {
+            match there.get(name.as_str()) {
+                Some(there) if there == here => {}
+                there => {
+                    let there = there.unwrap_or(&"nothing");
+                    return refuse(format!("is a checkpoint of other work: {name} is {there} there and {here} here"));
+                }
+            }
+        }
+        let this = Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) };
+        *lock(&this.count) = (1..).take_while(|pass| this.file(folder, *pass).is_file()).count();
+        Ok(this)
+    }
+
+    /// How many passes are there.
+    pub fn passes(&self) -> usize {
+        *lock(&self.count)
+    }
+
+    /// The folder, when there is one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Writes what is in memory to a folder, for [`Checkpoint::resume`].
+    ///
+    /// # Errors
+    /// As [`Checkpoint::create`], and when a file cannot be written.
+    pub fn save_to(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let saved = Checkpoint::create(folder, self.task.clone())?;
+        for (pass, (key, result)) in lock(&self.passes).iter() {
+            saved.record(*pass, *key, result)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the checkpoint: the work is done.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn remove(&self) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let remove = |path: PathBuf| {
+            let shown = path.display().to_string();
+            fs::remove_file(path).map_err(Error::io(&shown, "removed"))
+        };
+        // The passes first: what is left of them would be nobody's.
+        for pass in (1..).take_while(|pass| self.file(folder, *pass).is_file()) {
+            remove(self.file(folder, pass))?;
+        }
+        remove(folder.join(MANIFEST))?;
+        // The folder goes too, unless somebody keeps something else in it.
+        let _ = fs::remove_dir(folder);
+        Ok(())
+    }
+
+    fn file(&self, folder: &Path, pass: usize) -> PathBuf {
+        folder.join(format!("pass-{pass:04}.safetensors"))
+    }
+
+    fn read(&self, path: &Path, pass: usize, key: u64) -> Result<PassResult> {
+        let shown = path.display().to_string();
+        let damaged = |what: String| Error::damaged(&shown, "checkpoint", what);
+        let bytes = read_file(&shown, LIMIT)?;
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(e.to_string()))?;
+        let facts = header.metadata().as_ref().and_then(|m| m.get(KEY));
+        let facts = facts.ok_or_else(|| damaged("it has no mercer metadata".into()))?;
+        let facts: Facts = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
+        if facts.format != VERSION || facts.pass != pass {
+            return Err(damaged("it is of another pass or format".into()));
+        }
+        if facts.key != key {
+            return Err(Error::Unsupported {
+                file: shown,
+                what: "is a pass of other work: its input was another".into(),
+                help: "the memory budget, the processor or the version may differ; start again without --resume".into(),
+            });
+        }
+        let tensors = SafeTensors::deserialize(&bytes).map_err(|e| damaged(e.to_string()))?;
+        let view = tensors.tensor("images").map_err(|e| damaged(e.to_string()))?;
+        let values: Vec<f64> =
+            view.data().chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))).collect();
+        match (view.dtype(), view.shape()) {
+            (Dtype::F64, &[b, n]) if fingerprint(&values) == facts.images => {
+                let images = Block::from_columns(values, n, b).ok_or_else(|| damaged("it is too short".into()))?;
+                Ok(PassResult { images, squares: facts.squares })
+            }
+            _ => Err(damaged("its numbers are not those that were written".into())),
+        }
+    }
+
+    fn write_pass(&self, folder: &Path, pass: usize, key: u64, result: &PassResult) -> Result<()> {
+        let path = self.file(folder, pass);
+        let shown = path.display().to_string();
+        let damaged = |e: String| Error::damaged(&shown, "checkpoint", e);
+        let values = result.images.as_slice();
+        let facts = Facts { format: VERSION.into(), pass, key, images: fingerprint(values), squares: result.squares };
+        let facts = serde_json::to_string(&facts).map_err(|e| damaged(e.to_string()))?;
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let shape = vec![result.images.b(), result.images.n()];
+        let view = TensorView::new(Dtype::F64, shape, &bytes).map_err(|e| damaged(e.to_string()))?;
+        let metadata = HashMap::from([(KEY.to_string(), facts)]);
+        write(&path, serialize([("images", view)], Some(metadata)).map_err(|e| damaged(e.to_string()))?)
+    }
+}
+
+fn write(path: &Path, bytes: Vec<u8>) -> Result<()> {
+    let mut outputs = Outputs::new();
+    outputs.stage(path, bytes)?;
+    outputs.commit()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refused(e: Error) -> mercer::Error {
+    let remedy = e.help().unwrap_or_else(|| "see that the folder can be read and written".into());
+    ErrorKind::Journal { what: e.to_string(), remedy }.into()
+}
+
+impl Journal for Checkpoint {
+    fn recall(&self, pass: usize, key: u64) -> mercer::Result<Option<PassResult>> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let path = self.file(folder, pass);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        self.read(&path, pass, key).map(Some).map_err(refused)
+    }
+
+    fn record(&self, pass: usize, key: u64, result: &PassResult) -> mercer::Result<()> {
+        match &self.folder {
+            Some(folder) => self.write_pass(folder, pass, key, result).map_err(refused)?,
+            None => {
+                lock(&self.passes).insert(pass, (key, result.clone()));
+            }
+        }
+        let mut count = lock(&self.count);
+        *count = (*count).max(pass);
+        Ok(())
+    }
+}
