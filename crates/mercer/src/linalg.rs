@@ -96,22 +96,21 @@ pub(crate) fn tile_products<T: Real>(x: PointsRef<'_, T>, y: PointsRef<'_, T>, o
     matmul(out, Accum::Replace, x, y.transpose(), T::ONE, Par::Seq);
 }
 
-/// K X, or K'X when `turned`, on the calling thread: K is a tile of `shape` (rows, columns) stored row by row, and X the
-/// first rows of `b` columns that lie `stride` apart. The product goes to `out`, column by column.
+/// K X, or K'X when `turned`, on the calling thread: K is a tile of `shape` (rows, columns), X has `b` columns and the
+/// rows it needs first, and everything is stored row by row.
 pub(crate) fn tile_apply<T: Real>(
     tile: &[T],
     shape: (usize, usize),
     turned: bool,
-    (x, stride, b): (&[T], usize, usize),
+    x: &[T],
+    b: usize,
     out: &mut Vec<T>,
 ) {
     let k = MatRef::from_row_major_slice(tile, shape.0, shape.1);
     let k = if turned { k.transpose() } else { k };
     out.resize(k.nrows() * b, T::ZERO);
-    // The last column may be shorter than the stride.
-    let x = MatRef::from_column_major_slice_with_stride(&x[..(b - 1) * stride + k.ncols()], k.ncols(), b, stride);
-    let out = MatMut::from_column_major_slice_mut(out, k.nrows(), b);
-    matmul(out, Accum::Replace, k, x, T::ONE, Par::Seq);
+    let x = MatRef::from_row_major_slice(&x[..k.ncols() * b], k.ncols(), b);
+    matmul(MatMut::from_row_major_slice_mut(out, k.nrows(), b), Accum::Replace, k, x, T::ONE, Par::Seq);
 }
 
 /// The lower triangle L with LL' = A + d I, column by column, d being the least that rounding in T asks for; `None` when A

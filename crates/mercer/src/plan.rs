@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::eigen::guard;
+use crate::eigen::columns;
 use crate::error::{Bytes, Result};
 use crate::exec::Exec;
 use crate::op::pass::Grid;
@@ -66,7 +66,7 @@ pub(crate) struct KernelTask {
 /// From this many points on, passes in f32 pay.
 const SWIFT_FROM: usize = 4096;
 /// From this many points on, landmarks pay.
-const LANDMARKS_FROM: usize = 1500;
+const LANDMARKS_FROM: usize = 600;
 /// Components that are looked for first when a share of the variance is asked for.
 pub(crate) const FIRST_COMPONENTS: usize = 16;
 
@@ -98,7 +98,11 @@ impl Plan {
                 nf * nf * df + EIGEN_FLOPS * nf.powi(3),
             ),
             Route::Svd => (
-                table.saturating_mul(4).saturating_add(square(small).saturating_mul(EIGEN_COPIES)),
+                // A tall table is reduced part by part.
+                table
+                    .min(features.saturating_mul(16 * FLOAT).saturating_mul(4096.max(features.saturating_mul(2))))
+                    .saturating_mul(4)
+                    .saturating_add(square(small).saturating_mul(EIGEN_COPIES)),
                 4.0 * nf * df * sf + EIGEN_FLOPS * sf.powi(3),
             ),
         };
@@ -143,7 +147,7 @@ impl Plan {
     pub(crate) fn by_passes(task: &KernelTask, k: usize, exec: &Exec) -> Plan {
         let KernelTask { n, d, .. } = *task;
         let (nf, points) = (n as f64, n as u128);
-        let columns = k + guard(k) + 5;
+        let columns = columns(k) + 5;
         let swift = task.narrow && task.points && n >= SWIFT_FROM;
         let value: u128 = if swift { 4 } else { 8 };
         // Landmarks cost n r (d + r) operations: a twentieth of a pass.

@@ -43,7 +43,10 @@ impl<T: Real> Points<T> {
 
     /// The points whose value in row i, column j is `f(i, j)`.
     pub fn from_fn(n: usize, d: usize, mut f: impl FnMut(usize, usize) -> T) -> Self {
-        let data = (0..n * d).map(|at| f(at / d, at % d)).collect();
+        let mut data = Vec::with_capacity(n * d);
+        for i in 0..n {
+            data.extend((0..d).map(|j| f(i, j)));
+        }
         Points { data, n, d }
     }
 
@@ -100,8 +103,12 @@ impl<T: Real> Points<T> {
 
     /// The mean point, good to rounding.
     pub(crate) fn mean(&self) -> Vec<f64> {
-        let n = self.n as f64;
-        (0..self.d).map(|j| self.rows().map(|r| r[j].to_f64() / n).sum()).collect()
+        let share = 1.0 / self.n as f64;
+        let mut mean = vec![0.0; self.d];
+        for row in self.rows() {
+            mean.iter_mut().zip(row).for_each(|(m, v)| *m += v.to_f64() * share);
+        }
+        mean
     }
 
     /// A view of all points.

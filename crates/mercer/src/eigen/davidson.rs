@@ -51,9 +51,16 @@ pub(crate) struct Wanted {
     pub(crate) passes_before: usize,
 }
 
-/// Columns beyond those wanted: they catch what would otherwise mix into the last ones.
-pub(crate) fn guard(k: usize) -> usize {
-    4 + k / 10
+/// Columns of a step: those wanted and a guard that catches what would otherwise mix into the last ones; with the probes a
+/// multiple of eight, which matrix products are fastest for.
+pub(crate) fn columns(k: usize) -> usize {
+    (k + 4 + k / 10 + PROBES).next_multiple_of(8) - PROBES
+}
+
+/// Ritz vectors that the last step, in f64, goes on from beside so many corrections: those wanted and a few more, a
+/// multiple of eight with the corrections and the column of ones.
+fn last_columns(k: usize, corrections: usize) -> usize {
+    (k + corrections + 2).next_multiple_of(8) - 1 - corrections
 }
 
 /// Without landmarks, the probes start when residuals are below this: before, they would find what is yet to be found.
@@ -121,7 +128,7 @@ impl Ritz {
 /// [`ErrorKind::NotConverged`] with what was reached, and whatever stops the operator.
 pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Result<Found> {
     let n = problem.exact.n();
-    let b = (wanted.k + guard(wanted.k)).min(n - 1);
+    let b = columns(wanted.k).min(n - 1);
     let mut rng = Rng::new(exec.seed_value() ^ 0x0073_7461_7274);
     let mut start = problem.precondition.map_or_else(|| Block::zeros(n, 0), |p| p.start(b));
     start.append(&Block::from_fn(n, b - start.b().min(b), |_, _| rng.normal()));
@@ -181,12 +188,22 @@ impl Search<'_> {
             }
             let exhausted = self.q.b() + 1 >= n;
             if swift.is_some() {
-                let slow = reached.is_some_and(|before: f64| worst > WORTH * before) && worst < 1e-4;
-                if worst <= self.wanted.tolerance / 2.0 || slow || exhausted {
-                    // From here on in f64, from the best there is.
+                let fall = reached.map_or(1.0, |before: f64| worst / before);
+                let slow = fall > WORTH && worst < 1e-4;
+                // One more step would do: it is made in f64.
+                let near = worst * fall.min(0.1) <= self.wanted.tolerance / 4.0 && steps > 1;
+                if near || slow || exhausted {
+                    let corrections = if worst > self.wanted.tolerance / 2.0 {
+                        self.corrections(&ritz, k)
+                    } else {
+                        Block::zeros(n, 0)
+                    };
                     swift = None;
-                    block = ritz.vectors;
+                    self.b = last_columns(k, corrections.b()).min(self.b);
+                    block = ritz.vectors.first(self.b);
+                    block.append(&corrections);
                     (self.q, self.aq, self.h) = (Block::zeros(n, 0), Block::zeros(n, 0), Block::zeros(0, 0));
+                    reached = Some(worst);
                     continue;
                 }
             } else if worst <= self.wanted.tolerance || exhausted {
@@ -197,7 +214,7 @@ impl Search<'_> {
                 let (found, wanted, passes) = (worst, self.wanted.tolerance, MOST_PASSES);
                 return Err(ErrorKind::NotConverged { found, wanted, passes }.into());
             }
-            block = self.corrections(&ritz);
+            block = self.corrections(&ritz, self.b);
             if self.q.b() + block.b() + PROBES > self.wanted.most_columns {
                 self.restart(&ritz);
             }
@@ -281,10 +298,10 @@ impl Search<'_> {
         Ok(Ritz { values, vectors, images, residuals })
     }
 
-    /// What the basis lacks, by the first order: for pairs that are not there yet.
-    fn corrections(&self, ritz: &Ritz) -> Block {
+    /// What the basis lacks, by the first order: for those of the first pairs that are not there yet.
+    fn corrections(&self, ritz: &Ritz, first: usize) -> Block {
         let scale = ritz.values[0].abs();
-        let open: Vec<usize> = (0..ritz.values.len())
+        let open: Vec<usize> = (0..ritz.values.len().min(first))
             .filter(|j| linalg::norm(ritz.residuals.col(*j)) > 0.1 * self.wanted.tolerance * scale)
             .collect();
         let n = self.q.n();

@@ -9,7 +9,7 @@ pub(crate) mod sign;
 
 pub use certificate::{Certificate, Cluster, Kind, Passes};
 pub(crate) use certificate::{Known, check_range, rounding, rounding_of_products};
-pub(crate) use davidson::{Found, Precondition, Problem, Wanted, guard, solve};
+pub(crate) use davidson::{Found, Precondition, Problem, Wanted, columns, solve};
 pub(crate) use dense::Eigen;
 
 use crate::error::Result;

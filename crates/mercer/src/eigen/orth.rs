@@ -5,7 +5,7 @@ use crate::linalg;
 use crate::op::subtract_means;
 
 /// A column of which less than this is left beside the others is dropped: what is left would be rounding.
-const LEAST: f64 = 1e-7;
+const LEAST: f64 = 1e-6;
 
 /// Orthonormal columns that span, together with the orthonormal `basis` and 1, what `block` spans with them. Columns
 /// that add nothing are left out.
@@ -36,24 +36,35 @@ fn normalise_all(block: &mut Block) {
     }
 }
 
-/// The columns made orthonormal in order, those that depend on earlier ones left out.
+/// The columns made orthonormal in order, those that depend on earlier ones left out: by the Cholesky factor of their
+/// products. Once loses digits as the columns are near to each other; twice does not.
 fn among_themselves(block: Block) -> Block {
-    let n = block.n();
-    let mut kept: Vec<f64> = Vec::with_capacity(block.as_slice().len());
-    for j in 0..block.b() {
-        let mut v = block.col(j).to_vec();
-        let before = linalg::norm(&v);
-        for _ in 0..2 {
-            for q in kept.chunks_exact(n) {
-                let along = linalg::dot(q, &v);
-                v.iter_mut().zip(q).for_each(|(v, q)| *v -= along * q);
-            }
+    let mut gram = linalg::inner_products(&block, &block);
+    let b = gram.b();
+    // Column j of `gram` becomes column j of the lower triangle L, B'B = LL'.
+    let mut kept: Vec<usize> = Vec::new();
+    for j in 0..b {
+        let before = gram.at(j, j);
+        let after = before - kept.iter().map(|k| gram.at(j, *k).powi(2)).sum::<f64>();
+        if after <= LEAST * LEAST * before || before <= LEAST * LEAST || after.is_nan() {
+            continue;
         }
-        let after = linalg::norm(&v);
-        if after > LEAST * before && before > LEAST {
-            kept.extend(v.iter().map(|v| v / after));
+        let pivot = after.sqrt();
+        for i in j + 1..b {
+            let known: f64 = kept.iter().map(|k| gram.at(i, *k) * gram.at(j, *k)).sum();
+            *gram.at_mut(i, j) = (gram.at(i, j) - known) / pivot;
+        }
+        *gram.at_mut(j, j) = pivot;
+        kept.push(j);
+    }
+    // Q = B L'^-1, column by column of the inverse.
+    let mut inverse = Block::zeros(b, kept.len());
+    for (c, j) in kept.iter().enumerate() {
+        *inverse.at_mut(*j, c) = 1.0 / gram.at(*j, *j);
+        for (r, i) in kept[..c].iter().enumerate().rev() {
+            let sum: f64 = kept[r + 1..=c].iter().map(|k| gram.at(*k, *i) * inverse.at(*k, c)).sum();
+            *inverse.at_mut(*i, c) = -sum / gram.at(*i, *i);
         }
     }
-    let b = kept.len() / n.max(1);
-    Block::from_columns(kept, n, b).expect("whole columns")
+    linalg::product(&block, &inverse)
 }

@@ -13,14 +13,13 @@ use rayon::prelude::*;
 use crate::block::Block;
 use crate::error::Result;
 use crate::exec::{Exec, Progress};
-use crate::kernel::tile::{LARGE_TILE, Scratch, TILE};
+use crate::kernel::tile::{LARGE_TILE, MIDDLE_TILE, Scratch, TILE};
 use crate::linalg;
 use crate::real::Real;
 
-/// From this many rows on, tiles are large.
-const MANY_ROWS: usize = 3072;
-/// The rows are cut into at most this many groups, an odd number.
-const MOST_GROUPS: usize = 129;
+/// From so many rows on, tiles have so many rows and columns, and rows are cut into at most so many groups, an odd number:
+/// enough for many threads, few enough that they seldom wait for each other.
+const SIZES: [(usize, usize, usize); 3] = [(8192, LARGE_TILE, 129), (3072, LARGE_TILE, 33), (0, MIDDLE_TILE, 17)];
 
 /// Where tiles come from.
 pub(crate) trait Tiles<T>: Sync {
@@ -44,9 +43,9 @@ pub(crate) struct Grid {
 
 impl Grid {
     pub(crate) fn new(n: usize) -> Self {
-        let side = if n < MANY_ROWS { TILE } else { LARGE_TILE };
-        let tiles = n.div_ceil(side);
-        let group = tiles.div_ceil(MOST_GROUPS) * side;
+        let (_, side, most) = SIZES.into_iter().find(|(from, ..)| n >= *from).unwrap_or(SIZES[2]);
+        let side = if n < TILE * 17 { TILE } else { side };
+        let group = n.div_ceil(side).div_ceil(most) * side;
         Grid { n, side, group, groups: n.div_ceil(group) | 1 }
     }
 
@@ -127,8 +126,14 @@ pub(crate) fn multiply<T: Real>(
     let grid = Grid::new(n);
     let inputs: Vec<Vec<T>> = (0..grid.groups)
         .map(|g| {
-            let mut piece = Vec::with_capacity(grid.rows(g).len() * b);
-            (0..b).for_each(|c| piece.extend(x.col(c)[grid.rows(g)].iter().map(|v| T::from_f64(*v))));
+            // Row by row: the matrix products then need no copy of the tile.
+            let rows = grid.rows(g);
+            let mut piece = vec![T::ZERO; rows.len() * b];
+            for c in 0..b {
+                for (v, x) in piece[c.min(rows.len() * b)..].iter_mut().step_by(b).zip(&x.col(c)[rows.clone()]) {
+                    *v = T::from_f64(*x);
+                }
+            }
             piece
         })
         .collect();
@@ -156,7 +161,8 @@ pub(crate) fn multiply<T: Real>(
     for (g, piece) in outputs.iter().enumerate() {
         let (rows, piece) = (grid.rows(g), lock(piece));
         for c in 0..b {
-            y.col_mut(c)[rows.clone()].copy_from_slice(&piece[c * rows.len()..(c + 1) * rows.len()]);
+            let column = &mut y.col_mut(c)[rows.clone()];
+            column.iter_mut().zip(piece[c.min(piece.len())..].iter().step_by(b)).for_each(|(y, v)| *y = *v);
         }
     }
     Ok(total)
@@ -225,13 +231,13 @@ impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
             if self.squares {
                 sum += sum_of_squares(values) * if diagonal { 1.0 } else { 2.0 };
             }
-            let (heights, shape) = ((self.grid.rows(self.i), self.grid.rows(self.j)), (rows.len(), cols.len()));
-            let (r, c) = (rows.start - heights.0.start, cols.start - heights.1.start);
-            linalg::tile_apply(values, shape, false, (&self.inputs.1[c..], heights.1.len(), self.b), product);
-            add(first, heights.0.len(), r, shape.0, product);
+            let shape = (rows.len(), cols.len());
+            let (r, c) = (rows.start - self.grid.rows(self.i).start, cols.start - self.grid.rows(self.j).start);
+            linalg::tile_apply(values, shape, false, &self.inputs.1[c * self.b..], self.b, product);
+            add(&mut first[r * self.b..], product);
             if !diagonal {
-                linalg::tile_apply(values, shape, true, (&self.inputs.0[r..], heights.0.len(), self.b), product);
-                add(second.as_deref_mut().unwrap_or(first), heights.1.len(), c, shape.1, product);
+                linalg::tile_apply(values, shape, true, &self.inputs.0[r * self.b..], self.b, product);
+                add(&mut second.as_deref_mut().unwrap_or(first)[c * self.b..], product);
             }
         }
         if let Some(slot) = slot.filter(|_| kept.is_none()) {
@@ -241,13 +247,8 @@ impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
     }
 }
 
-/// Adds a piece of `height` rows to those from row `start` on of a group of `group` rows.
-fn add<T: Real>(out: &mut [f64], group: usize, start: usize, height: usize, piece: &[T]) {
-    for (column, piece) in out.chunks_exact_mut(group).zip(piece.chunks_exact(height)) {
-        for (v, p) in column[start..start + height].iter_mut().zip(piece) {
-            *v += p.to_f64();
-        }
-    }
+fn add<T: Real>(out: &mut [f64], product: &[T]) {
+    out.iter_mut().zip(product).for_each(|(v, p)| *v += p.to_f64());
 }
 
 fn sum_of_squares<T: Real>(values: &[T]) -> f64 {

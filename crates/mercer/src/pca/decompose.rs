@@ -1,5 +1,7 @@
 //! The three routes from features to their axes.
 
+use rayon::prelude::*;
+
 use super::{Pca, Route};
 use crate::block::Block;
 use crate::error::{ErrorKind, Result};
@@ -71,13 +73,54 @@ impl Location {
                 Ok(Decomposed::new(eigenvalues, most, Basis::Points { x, vectors }))
             }
             Route::Svd => {
-                let x = standardised(x, &self.mean, &self.rest, &self.scale);
+                let x = self.reduced(x, exec)?;
                 let (s, axes) = linalg::svd_right(&x)?;
                 Ok(Decomposed::new(s.iter().map(|s| s * s).collect(), most, Basis::Axes { x, axes }))
             }
         }
     }
 }
+
+impl Location {
+    /// The standardised points, or for many of them d rows R with R'R = X'X, which have the same singular values and the
+    /// same right singular vectors, and the digits that X'X would lose (MATHS.md, M2): found part by part, in a fixed
+    /// order.
+    fn reduced<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Points<f64>> {
+        let (n, d) = (x.n(), x.d());
+        if n <= 4 * d || n < CHUNK {
+            return Ok(standardised(x, &self.mean, &self.rest, &self.scale));
+        }
+        let chunk = CHUNK.max(2 * d);
+        let per_part = n.div_ceil(chunk).div_ceil(PARTS) * chunk;
+        let parts: Vec<Points<f64>> = (0..n.div_ceil(per_part))
+            .into_par_iter()
+            .map(|p| {
+                let last = n.min((p + 1) * per_part);
+                let mut reduced = Points::new(Vec::new(), 0, d)?;
+                for start in (p * per_part..last).step_by(chunk) {
+                    exec.go_on()?;
+                    let rows = x.slice(start, last.min(start + chunk));
+                    reduced = stacked(reduced, standardised(rows, &self.mean, &self.rest, &self.scale))?;
+                }
+                Ok(reduced)
+            })
+            .collect::<Result<_>>()?;
+        parts.into_iter().try_fold(Points::new(Vec::new(), 0, d)?, stacked)
+    }
+}
+
+/// At most d rows R with R'R = A'A + B'B: singular values times right singular vectors of one on top of the other.
+fn stacked(a: Points<f64>, b: Points<f64>) -> Result<Points<f64>> {
+    let (n, d) = (a.n() + b.n(), b.d());
+    let mut rows = a.into_vec();
+    rows.extend(b.into_vec());
+    let (s, v) = linalg::svd_right(&Points::new(rows, n, d)?)?;
+    Ok(Points::from_fn(s.len(), d, |i, j| s[i] * v.at(j, i)))
+}
+
+/// Rows that are reduced together, and parts that are put together at the end.
+const CHUNK: usize = 4096;
+const PARTS: usize = 16;
 
 /// Refuses columns whose spread about the mean cannot be squared.
 fn check_spread(columns: Vec<f64>, spec: &Pca) -> Result<()> {

@@ -29,6 +29,8 @@ use sweep::{Raw, sweep};
 
 /// Rows and columns of a tile of few points: there are many tiles for the threads.
 pub(crate) const TILE: usize = 64;
+/// Rows and columns of a tile of a few thousand points.
+pub(crate) const MIDDLE_TILE: usize = 128;
 /// Rows and columns of a tile of many points: it stays in cache with its points, and its matrix product is efficient.
 pub(crate) const LARGE_TILE: usize = 192;
 
