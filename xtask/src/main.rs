@@ -1,15 +1,19 @@
-//! `cargo xtask test`: every check there is, with whatever it needs.
-#![allow(clippy::print_stderr)]
+//! `cargo xtask test`: every check there is. `cargo xtask bench`: every measurement. Each with whatever it needs.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
 
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask test    every check: format, lints, tests, documentation";
+const USAGE: &str = "usage: cargo xtask test     every check: format, lints, tests, documentation
+       cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["test"] => test(),
+        ["bench", ref options @ ..] => bench::run(options),
         _ => Err(USAGE.to_string()),
     };
     match done {

@@ -239,13 +239,18 @@ fn json_is_json() {
 fn explain_prints_the_plan_and_stops() {
     let run = Run::new();
     has(&run.ok(&["fit", "iris", "--explain", "-o", "x"]), &["route", "covariance", "memory", "budget"]);
-    has(&run.ok(&["fit", "digits", "--kernel", "rbf", "--explain"]), &["dense", "1797 points", "155 MB"]);
+    has(
+        &run.ok(&["fit", "digits", "--kernel", "rbf", "--explain"]),
+        &["passes", "10 leading components of 1797", "landmarks", "tiles", "all kept", "memory"],
+    );
+    has(&run.ok(&["fit", "digits", "--kernel", "rbf", "-k", "all", "--explain"]), &["dense", "1797 points", "155 MB"]);
     assert!(run.files().is_empty());
     has(
-        &run.fails(1, &["fit", "digits", "--kernel", "rbf", "--memory", "50M"]),
-        &["155 MB", "50 MB", "--memory", "help"],
+        &run.fails(1, &["fit", "digits", "--kernel", "rbf", "-k", "all", "--memory", "50M"]),
+        &["155 MB", "50 MB", "ask for a number of components", "help"],
     );
-    let refused = run.output(&["fit", "digits", "--kernel", "rbf", "--memory", "50M", "--explain"]);
+    has(&run.fails(1, &["fit", "digits", "--kernel", "rbf", "--memory", "5M"]), &["5.0 MB", "--memory", "help"]);
+    let refused = run.output(&["fit", "digits", "--kernel", "rbf", "-k", "all", "--memory", "50M", "--explain"]);
     assert_eq!(refused.status.code(), Some(1));
     has(&String::from_utf8_lossy(&refused.stdout), &["budget     50 MB", "refused", "155 MB"]);
     let error = run.fails(1, &["fit", "digits", "--embed", "monomials:9"]);

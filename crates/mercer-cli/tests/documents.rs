@@ -1,7 +1,7 @@
 //! The `console` blocks of README and documents are run, each document in a folder of its own, and their output compared.
 //!
 //! A line `$ command` is given to the shell with `mercer` on its path; the lines after it are what it prints, standard
-//! error included; a line `...` stands for any lines, and `...` at the end of one for the rest of it.
+//! error included; a line `...` stands for any lines, and `...` within one for any text.
 #![allow(missing_docs)]
 
 use std::path::Path;
@@ -39,8 +39,9 @@ fn matches(pattern: &[String], lines: &[String]) -> bool {
         None => lines.is_empty(),
         Some((first, rest)) if first == "..." => (0..=lines.len()).any(|skip| matches(rest, &lines[skip..])),
         Some((first, rest)) => {
-            let same = |line: &String| match first.strip_suffix("...") {
-                Some(beginning) => line.starts_with(beginning),
+            // `...` within a line stands for any text.
+            let same = |line: &String| match first.split_once("...") {
+                Some((beginning, end)) => line.starts_with(beginning) && line.ends_with(end),
                 None => line == first,
             };
             lines.first().is_some_and(same) && matches(rest, &lines[1..])

@@ -102,6 +102,13 @@ impl Block {
         Block { data: self.data[from * self.n..to * self.n].to_vec(), n: self.n, b: to - from }
     }
 
+    /// These columns, copied.
+    pub(crate) fn select(&self, columns: &[usize]) -> Self {
+        let mut data = Vec::with_capacity(columns.len() * self.n);
+        columns.iter().for_each(|j| data.extend_from_slice(self.col(*j)));
+        Block { data, n: self.n, b: columns.len() }
+    }
+
     /// The first `b` columns.
     pub fn first(mut self, b: usize) -> Self {
         self.b = b.min(self.b);

@@ -210,8 +210,8 @@ impl<T: Real> Factor<T> {
 
     /// k(x, x) - |f|^2 of each point: what is not explained.
     fn residual_diagonal(&self, own: &[f64]) -> Vec<f64> {
-        let square = |row: &[T]| row.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>();
-        own.iter().enumerate().map(|(i, k)| (k - square(self.row(i))).max(0.0)).collect()
+        let square = |row: &[T]| row.iter().fold(T::ZERO, |sum, v| sum + *v * *v).to_f64();
+        own.par_iter().enumerate().map(|(i, k)| (k - square(self.row(i))).max(0.0)).collect()
     }
 
     /// Adds columns for points that are drawn with a chance proportional to what is not explained of them, `left`
@@ -288,14 +288,22 @@ impl<T: Real> Factor<T> {
     }
 
     fn centre(&mut self) {
-        let mut means = vec![0.0; self.used];
-        for i in 0..self.n {
-            means.iter_mut().zip(self.row(i)).for_each(|(m, v)| *m += v.to_f64());
-        }
-        let means: Vec<T> = means.iter().map(|m| T::from_f64(m / self.n as f64)).collect();
-        for row in self.values.chunks_exact_mut(self.width) {
+        let parts: Vec<Vec<f64>> = self
+            .values
+            .par_chunks(self.part() * self.width)
+            .map(|rows| {
+                let mut sums = vec![0.0; self.used];
+                for row in rows.chunks_exact(self.width) {
+                    sums.iter_mut().zip(row).for_each(|(s, v)| *s += v.to_f64());
+                }
+                sums
+            })
+            .collect();
+        let mean = |j: usize| parts.iter().map(|p| p[j]).sum::<f64>() / self.n as f64;
+        let means: Vec<T> = (0..self.used).map(|j| T::from_f64(mean(j))).collect();
+        self.values.par_chunks_exact_mut(self.width).for_each(|row| {
             row.iter_mut().zip(&means).for_each(|(v, m)| *v -= *m);
-        }
+        });
     }
 
     /// Rows that are summed together.

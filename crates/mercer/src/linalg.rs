@@ -27,7 +27,7 @@ fn par(size: usize) -> Par {
 
 /// The same for a product of so many multiplications.
 fn par_of_product(n: usize, m: usize, k: usize) -> Par {
-    if n.saturating_mul(m).saturating_mul(k) < 500_000 { Par::Seq } else { Par::rayon(2) }
+    if n.saturating_mul(m).saturating_mul(k) < 4_000_000 { Par::Seq } else { Par::rayon(2) }
 }
 
 fn view(a: &Block) -> MatRef<'_, f64> {

@@ -64,9 +64,11 @@ pub(crate) struct KernelTask {
 }
 
 /// From this many points on, passes in f32 pay.
-const SWIFT_FROM: usize = 4096;
+const SWIFT_FROM: usize = 600;
 /// From this many points on, landmarks pay.
 const LANDMARKS_FROM: usize = 600;
+/// From this many dimensions on, tiles are worth keeping.
+const KEEP_FROM: usize = 100;
 /// Components that are looked for first when a share of the variance is asked for.
 pub(crate) const FIRST_COMPONENTS: usize = 16;
 
@@ -168,7 +170,8 @@ impl Plan {
         let prepared = if task.points { points * d as u128 * (FLOAT + 4) } else { points * points * FLOAT };
         let needed = prepared + vectors + factor;
         let tiles = if task.points { Grid::new(n).all_entries() * value } else { 0 };
-        let worth = (points * points * FLOAT / 6).max(128_000_000);
+        // For points of few dimensions a tile is computed as fast as memory is had from the system.
+        let worth = if d < KEEP_FROM { 0 } else { (points * points * FLOAT / 6).max(128_000_000) };
         let kept = tiles.min(worth).min(budget.saturating_sub(needed) * 3 / 4);
         let expected = if landmarks > 0 { 4 } else { 7 };
         Plan {

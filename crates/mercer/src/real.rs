@@ -2,7 +2,7 @@
 
 mod sealed {
     /// What the inside needs of the two types: matrix products, vector instructions, elementary functions.
-    pub trait Sealed: faer::traits::ComplexField<Real = Self> + crate::vector::Elementary {}
+    pub trait Sealed: faer::traits::ComplexField<Real = Self> + bytemuck::Pod + crate::vector::Elementary {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
 }

@@ -51,10 +51,15 @@ pub(crate) struct Wanted {
     pub(crate) passes_before: usize,
 }
 
-/// Columns of a step: those wanted and a guard that catches what would otherwise mix into the last ones; with the probes a
+/// Columns of the first step: those wanted and a guard that catches what would otherwise mix into the last ones; with the probes a
 /// multiple of eight, which matrix products are fastest for.
 pub(crate) fn columns(k: usize) -> usize {
     (k + 4 + k / 10 + PROBES).next_multiple_of(8) - PROBES
+}
+
+/// Columns of the steps after the first: those wanted and a few more, with the probes a multiple of eight.
+fn step_columns(k: usize) -> usize {
+    (k + 2 + PROBES).next_multiple_of(8) - PROBES
 }
 
 /// Ritz vectors that the last step, in f64, goes on from beside so many corrections: those wanted and a few more, a
@@ -194,7 +199,7 @@ impl Search<'_> {
                 let near = worst * fall.min(0.1) <= self.wanted.tolerance / 4.0 && steps > 1;
                 if near || slow || exhausted {
                     let corrections = if worst > self.wanted.tolerance / 2.0 {
-                        self.corrections(&ritz, k)
+                        self.corrections(&ritz, k, 0.3)
                     } else {
                         Block::zeros(n, 0)
                     };
@@ -214,7 +219,8 @@ impl Search<'_> {
                 let (found, wanted, passes) = (worst, self.wanted.tolerance, MOST_PASSES);
                 return Err(ErrorKind::NotConverged { found, wanted, passes }.into());
             }
-            block = self.corrections(&ritz, self.b);
+            // The guard need not converge: a few of it are corrected, so that the pairs wanted do.
+            block = self.corrections(&ritz, step_columns(k), 0.1);
             if self.q.b() + block.b() + PROBES > self.wanted.most_columns {
                 self.restart(&ritz);
             }
@@ -298,17 +304,13 @@ impl Search<'_> {
         Ok(Ritz { values, vectors, images, residuals })
     }
 
-    /// What the basis lacks, by the first order: for those of the first pairs that are not there yet.
-    fn corrections(&self, ritz: &Ritz, first: usize) -> Block {
-        let scale = ritz.values[0].abs();
-        let open: Vec<usize> = (0..ritz.values.len().min(first))
-            .filter(|j| linalg::norm(ritz.residuals.col(*j)) > 0.1 * self.wanted.tolerance * scale)
-            .collect();
-        let n = self.q.n();
-        let mut residuals = Block::zeros(n, 0);
-        for j in &open {
-            residuals.append(&ritz.residuals.columns(*j, j + 1));
-        }
+    /// What the basis lacks, by the first order: for those of the first pairs whose residuals are
+    /// not yet below this share of the tolerance.
+    fn corrections(&self, ritz: &Ritz, first: usize, share: f64) -> Block {
+        let enough = share * self.wanted.tolerance * ritz.values[0].abs();
+        let open: Vec<usize> =
+            (0..ritz.values.len().min(first)).filter(|j| linalg::norm(ritz.residuals.col(*j)) > enough).collect();
+        let residuals = ritz.residuals.select(&open);
         let theta: Vec<f64> = open.iter().map(|j| ritz.values[*j]).collect();
         match self.problem.precondition {
             Some(p) => p.correct(&residuals, &theta),

@@ -10,19 +10,15 @@ const LEAST: f64 = 1e-6;
 /// Orthonormal columns that span, together with the orthonormal `basis` and 1, what `block` spans with them. Columns
 /// that add nothing are left out.
 pub(super) fn extension(basis: &Block, mut block: Block) -> Block {
-    let n = block.n();
     normalise_all(&mut block);
     // Twice is enough (Kahan, Parlett); between the two, columns are made orthogonal to each other.
-    let mut kept = Block::zeros(n, 0);
     for _ in 0..2 {
         subtract_means(&mut block);
         linalg::subtract_projection(basis, &mut block);
-        kept = among_themselves(block);
-        block = kept.clone();
+        block = among_themselves(block);
     }
-    drop(block);
-    subtract_means(&mut kept);
-    kept
+    subtract_means(&mut block);
+    block
 }
 
 fn normalise_all(block: &mut Block) {

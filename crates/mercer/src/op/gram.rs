@@ -84,7 +84,7 @@ impl<T: Real> Gram<T> {
 
     /// Keeps computed tiles, up to so many bytes.
     pub(crate) fn cached(mut self, bytes: u128) -> Self {
-        self.cache = (bytes > 0).then(|| Cache::new(self.rows.n(), bytes));
+        self.cache = Cache::new(self.rows.n(), bytes);
         self
     }
 

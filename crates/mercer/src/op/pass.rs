@@ -5,9 +5,11 @@
 //! groups comes once. A tile is used twice, as A_ij and as A_ji. A row of Y collects its sums round by round: in the
 //! same order, and so with the same bits, whoever does the work.
 
+use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
+use memmap2::MmapMut;
 use rayon::prelude::*;
 
 use crate::block::Block;
@@ -87,30 +89,53 @@ impl Grid {
 /// Tiles that were computed once and are kept, as far as memory allows: what is kept changes no bit of a result.
 #[derive(Debug)]
 pub(crate) struct Cache<T> {
-    /// By pairs of groups.
-    pairs: Vec<OnceLock<Vec<T>>>,
+    /// How many entries the tiles of each pair of groups have, of the pairs that are kept.
+    lengths: Vec<usize>,
+    kept: Mutex<Kept>,
+    values: PhantomData<T>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// Memory of its own, in pages as large as the system has: there is much of it, and it is filled once.
+    memory: MmapMut,
+    /// Whether all of it is there.
+    complete: bool,
 }
 
 impl<T: Real> Cache<T> {
-    /// A cache of at most about this many bytes.
-    pub(crate) fn new(n: usize, bytes: u128) -> Self {
+    /// A cache of at most about this many bytes; none when there is nothing to keep or the system has not so much.
+    pub(crate) fn new(n: usize, bytes: u128) -> Option<Self> {
         let grid = Grid::new(n);
         let mut left = bytes;
-        let mut pairs = Vec::new();
+        let mut lengths = Vec::new();
         for (i, j) in (0..grid.groups).flat_map(|i| (0..=i).map(move |j| (i, j))) {
             let needed = (grid.entries(i, j) * size_of::<T>()) as u128;
             if needed > left {
                 break;
             }
             left -= needed;
-            pairs.push(OnceLock::new());
+            lengths.push(grid.entries(i, j));
         }
-        Cache { pairs }
+        let total = lengths.iter().sum::<usize>() * size_of::<T>();
+        let memory = MmapMut::map_anon(total.max(1)).ok().filter(|_| total > 0)?;
+        #[cfg(target_os = "linux")]
+        let _ = memory.advise(memmap2::Advice::HugePage);
+        Some(Cache { lengths, kept: Mutex::new(Kept { memory, complete: false }), values: PhantomData })
     }
+}
 
-    fn slot(&self, i: usize, j: usize) -> Option<&OnceLock<Vec<T>>> {
-        self.pairs.get(i * (i + 1) / 2 + j)
-    }
+/// The place of the tiles of each pair of groups.
+fn places<'a, T: Real>(memory: &'a mut [u8], lengths: &[usize]) -> Vec<Mutex<&'a mut [T]>> {
+    let mut rest: &mut [T] = bytemuck::cast_slice_mut(&mut memory[..lengths.iter().sum::<usize>() * size_of::<T>()]);
+    lengths
+        .iter()
+        .map(|len| {
+            let (mine, others) = std::mem::take(&mut rest).split_at_mut(*len);
+            rest = others;
+            Mutex::new(mine)
+        })
+        .collect()
 }
 
 /// Y = A X; with `squares` also the sum of the squares of all entries of A, else 0.
@@ -139,6 +164,12 @@ pub(crate) fn multiply<T: Real>(
         .collect();
     let outputs: Vec<Mutex<Vec<f64>>> =
         (0..grid.groups).map(|g| Mutex::new(vec![0.0; grid.rows(g).len() * b])).collect();
+    let mut kept = cache.map(|c| lock(&c.kept));
+    let complete = kept.as_ref().is_some_and(|k| k.complete);
+    let places = match (cache, &mut kept) {
+        (Some(cache), Some(kept)) => places(&mut kept.memory, &cache.lengths),
+        _ => Vec::new(),
+    };
     let workspaces = Mutex::new(Vec::new());
     let mut total = 0.0;
     for round in 0..grid.groups {
@@ -150,13 +181,20 @@ pub(crate) fn multiply<T: Real>(
                 let mut first = lock(&outputs[i]);
                 let mut second = (i != j).then(|| lock(&outputs[j]));
                 let mut pair = Pair { grid, i, j, b, squares, tiles, exec, inputs: (&inputs[i], &inputs[j]) };
-                let sum = pair.work(cache, &mut first, second.as_mut().map(|s| s.as_mut_slice()), &mut space);
+                let mut place = places.get(i * (i + 1) / 2 + j).map(lock);
+                let place = place.as_mut().map(|p| (&mut ***p, complete));
+                let second = second.as_mut().map(|s| s.as_mut_slice());
+                let sum = pair.work(place, &mut first, second, &mut space);
                 lock(&workspaces).push(space);
                 sum
             })
             .collect::<Result<_>>()?;
         total += sums.iter().sum::<f64>();
         exec.tell(Progress::Tiles { done: round + 1, of: grid.groups });
+    }
+    drop(places);
+    if let Some(kept) = &mut kept {
+        kept.complete = true;
     }
     for (g, piece) in outputs.iter().enumerate() {
         let (rows, piece) = (grid.rows(g), lock(piece));
@@ -198,34 +236,31 @@ struct Pair<'a, T, S> {
 }
 
 impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
-    /// Adds A_ij X_j to `first` and A_ji X_i to `second`, which is `first` itself when there is none.
+    /// Adds A_ij X_j to `first` and A_ji X_i to `second`, which is `first` itself when there is none. `place` is where the
+    /// tiles are kept, and whether they are there.
     fn work(
         &mut self,
-        cache: Option<&Cache<T>>,
+        place: Option<(&mut [T], bool)>,
         first: &mut [f64],
         mut second: Option<&mut [f64]>,
         space: &mut Workspace<T>,
     ) -> Result<f64> {
-        let slot = cache.and_then(|c| c.slot(self.i, self.j));
-        let kept = slot.and_then(OnceLock::get);
-        let mut fresh = match (slot, kept) {
-            (Some(_), None) => vec![T::ZERO; self.grid.entries(self.i, self.j)],
-            _ => Vec::new(),
-        };
+        let (mut place, complete) = place.map_or((None, false), |(p, complete)| (Some(p), complete));
         let (mut at, mut sum) = (0, 0.0);
         let Workspace { tile, product, scratch } = space;
         for (rows, cols) in self.grid.tiles(self.i, self.j) {
             self.exec.go_on()?;
             let len = rows.len() * cols.len();
-            let values: &[T] = match kept {
-                Some(kept) => &kept[at..at + len],
+            let values = match &mut place {
+                Some(place) => &mut place[at..at + len],
                 None => {
                     tile.resize(len, T::ZERO);
-                    let out = if slot.is_some() { &mut fresh[at..at + len] } else { tile.as_mut_slice() };
-                    self.tiles.fill(rows.clone(), cols.clone(), out, scratch, self.exec);
-                    out
+                    tile.as_mut_slice()
                 }
             };
+            if !complete {
+                self.tiles.fill(rows.clone(), cols.clone(), values, scratch, self.exec);
+            }
             at += len;
             let diagonal = rows == cols;
             if self.squares {
@@ -239,9 +274,6 @@ impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
                 linalg::tile_apply(values, shape, true, &self.inputs.0[r * self.b..], self.b, product);
                 add(&mut second.as_deref_mut().unwrap_or(first)[c * self.b..], product);
             }
-        }
-        if let Some(slot) = slot.filter(|_| kept.is_none()) {
-            let _ = slot.set(fresh);
         }
         Ok(sum)
     }

@@ -1,5 +1,6 @@
 //! Oracles, ratios and nasty inputs for tests: of this library, and of operators of your own.
 
+pub mod limits;
 pub mod matrices;
 pub mod naive;
 pub mod ratios;
