@@ -46,7 +46,7 @@ struct Facts {
     pass: usize,
     key: u64,
     images: u64,
-    squares: Option<f64>,
+    norm: Option<f64>,
 }
 
 impl Checkpoint {
@@ -190,7 +190,7 @@ impl Checkpoint {
         match (view.dtype(), view.shape()) {
             (Dtype::F64, &[b, n]) if fingerprint(&values) == facts.images => {
                 let images = Block::from_columns(values, n, b).ok_or_else(|| damaged("it is too short".into()))?;
-                Ok(PassResult { images, squares: facts.squares })
+                Ok(PassResult { images, norm: facts.norm })
             }
             _ => Err(damaged("its numbers are not those that were written".into())),
         }
@@ -201,7 +201,7 @@ impl Checkpoint {
         let shown = path.display().to_string();
         let damaged = |e: String| Error::damaged(&shown, "checkpoint", e);
         let values = result.images.as_slice();
-        let facts = Facts { format: VERSION.into(), pass, key, images: fingerprint(values), squares: result.squares };
+        let facts = Facts { format: VERSION.into(), pass, key, images: fingerprint(values), norm: result.norm };
         let facts = serde_json::to_string(&facts).map_err(|e| damaged(e.to_string()))?;
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let shape = vec![result.images.b(), result.images.n()];

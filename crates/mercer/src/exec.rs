@@ -63,8 +63,8 @@ pub trait Journal: Send + Sync {
 pub struct PassResult {
     /// The product of the Gram matrix with the input.
     pub images: Block,
-    /// The sum of the squares of its entries, where it was taken.
-    pub squares: Option<f64>,
+    /// The Frobenius norm of the matrix, where it was taken.
+    pub norm: Option<f64>,
 }
 
 /// Which instructions the inner loops use.
@@ -181,6 +181,10 @@ impl Exec {
             Instructions::Best => Level::new(),
             Instructions::Scalar => Level::fallback(),
         }
+    }
+
+    pub(crate) fn has_journal(&self) -> bool {
+        self.journal.is_some()
     }
 
     /// The result of a pass: from the journal if it stands there, else made and written down.

@@ -244,7 +244,12 @@ pub(crate) fn transposed_product(a: &Points<f64>, b: &Block) -> Block {
 /// keeps the decompositions away from overflow and from subnormal numbers.
 fn scale_of(values: &[f64]) -> Option<f64> {
     let max = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    (max > 0.0).then(|| 2f64.powi(max.log2().floor().clamp(-1022.0, 1023.0) as i32))
+    (max > 0.0).then(|| power_of_two(max))
+}
+
+/// The power of two nearest below a positive number; 1 for what is none.
+pub(crate) fn power_of_two(v: f64) -> f64 {
+    if v > 0.0 && v.is_finite() { 2f64.powi(v.log2().floor().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
 }
 
 fn identity(n: usize) -> Block {

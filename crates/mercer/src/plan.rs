@@ -147,31 +147,33 @@ impl Plan {
 
     /// The k leading eigenpairs by passes.
     pub(crate) fn by_passes(task: &KernelTask, k: usize, exec: &Exec) -> Plan {
-        let KernelTask { n, d, .. } = *task;
-        let (nf, points) = (n as f64, n as u128);
-        let columns = columns(k) + 5;
+        // Sizes beyond all measure are refused for their memory: none may overflow before.
+        let KernelTask { n, .. } = *task;
+        let (nf, points, d) = (n as f64, (n as u128).min(1 << 60), task.d.min(1 << 40));
+        let columns = columns(k).min(1 << 40) + 5;
         let swift = task.narrow && task.points && n >= SWIFT_FROM;
         let value: u128 = if swift { 4 } else { 8 };
+        let budget = u128::from(exec.memory_budget());
         // Landmarks cost n r (d + r) operations: a twentieth of a pass.
         let landmarks = if task.points && n >= LANDMARKS_FROM {
             let r = (0.05 * nf * (d + 2 * columns + 30) as f64).sqrt() as usize;
-            let most = (u128::from(exec.memory_budget()) / 4 / (points * value)).min(400_000_000 / points) as usize;
+            let most = (budget / 4 / (points * value)).min(400_000_000 / points) as usize;
             r.clamp(4 * columns, 2000.max(4 * columns)).min(n / 4).min(most)
         } else {
             0
         };
         let landmarks = if landmarks < columns { 0 } else { landmarks };
         // A basis of sixteen steps is seldom filled; four are enough to go on from.
-        let budget = u128::from(exec.memory_budget());
         let room = usize::try_from(budget / 3 / (points * 2 * FLOAT)).unwrap_or(usize::MAX);
         let basis = (16 * columns).min(room).max(4 * columns).min(n);
         let vectors = (basis.min(8 * columns) as u128 * 2 + 8 * columns as u128) * points * FLOAT;
         let factor = (landmarks as u128 * 3 / 2) * points * value;
-        let prepared = if task.points { points * d as u128 * (FLOAT + 4) } else { points * points * FLOAT };
+        let prepared = if task.points { points * d as u128 * (4 * FLOAT) } else { points * points * FLOAT };
         let needed = prepared + vectors + factor;
-        let tiles = if task.points { Grid::new(n).all_entries() * value } else { 0 };
         // For points of few dimensions a tile is computed as fast as memory is had from the system.
-        let worth = if d < KEEP_FROM { 0 } else { (points * points * FLOAT / 6).max(128_000_000) };
+        let keeps = task.points && d >= KEEP_FROM && needed < budget;
+        let tiles = if keeps { Grid::new(n).all_entries() * value } else { 0 };
+        let worth = (points * points * FLOAT / 6).max(128_000_000);
         let kept = tiles.min(worth).min(budget.saturating_sub(needed) * 3 / 4);
         let expected = if landmarks > 0 { 4 } else { 7 };
         Plan {
@@ -200,7 +202,10 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "route      {} ({})", self.route, self.why)?;
-        writeln!(f, "size       {} points, {} features", self.n, self.features)?;
+        match self.route {
+            "dense" | "passes" => writeln!(f, "size       {} points", self.n)?,
+            _ => writeln!(f, "size       {} points, {} features", self.n, self.features)?,
+        }
         if let Some(p) = &self.passes {
             let landmarks =
                 if p.landmarks > 0 { format!("{} landmarks", p.landmarks) } else { "a random block".into() };

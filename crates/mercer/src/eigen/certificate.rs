@@ -109,8 +109,8 @@ pub(crate) struct Known {
     pub(crate) trace: f64,
     /// Whether none of them is negative.
     pub(crate) definite: bool,
-    /// The sum of the squares of all its eigenvalues.
-    pub(crate) squares: Option<f64>,
+    /// The root of the sum of the squares of all its eigenvalues.
+    pub(crate) norm: Option<f64>,
     /// What rounding can have done to an eigenvalue.
     pub(crate) rounding: f64,
     /// How far the operator that the probes saw can be from the one that is meant, as seen in an eigenvalue.
@@ -138,15 +138,16 @@ impl Certificate {
             kind: Kind::AllPairs,
             rounding,
             passes: Passes::default(),
-            scale: eigenvalues.first().copied().unwrap_or(0.0),
+            scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
             residuals,
         }
     }
 
     /// For the first k of the pairs that were found.
     pub(crate) fn of_found(found: &Found, k: usize, known: &Known) -> Self {
-        let theta = &found.values;
-        let (b, slack) = (theta.len(), known.rounding);
+        // All in the unit of the pairs, so that nothing leaves the range of f64.
+        let (theta, unit) = (&found.values, found.unit);
+        let (b, slack) = (theta.len(), known.rounding / unit);
         let norms: Vec<f64> = (0..b).map(|j| linalg::norm(found.residuals.col(j)) + slack).collect();
         // |R| of the first p columns and of the others, by their Frobenius norm.
         let before: Vec<f64> = running(norms.iter());
@@ -156,51 +157,47 @@ impl Certificate {
 
         // Certain: what no eigenvalue of A on the complement of all pairs exceeds, and then on that of the first p.
         let sum: f64 = theta.iter().sum();
-        let trace = known.definite.then(|| (known.trace - sum).max(0.0) + b as f64 * slack);
-        let frobenius = known.squares.map(|all| {
+        let trace = known.definite.then(|| (known.trace / unit - sum).max(0.0) + b as f64 * slack);
+        let frobenius = known.norm.map(|all| {
             let kept = theta.iter().map(|v| v * v).sum::<f64>();
-            (all - kept).max(0.0).sqrt() + b as f64 * slack
+            ((all / unit).powi(2) - kept).max(0.0).sqrt() + b as f64 * slack
         });
         let certain = [trace.map(|t| (t, Kind::Trace)), frobenius.map(|f| (f, Kind::Frobenius))];
         let certain = certain.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
-        let (beyond, certain_kind) = certain.unwrap_or((known.largest, Kind::Frobenius));
+        let (beyond, certain_kind) = certain.unwrap_or((known.largest / unit, Kind::Frobenius));
         let beta = |p: usize| if p < b { larger_root(theta[p], beyond, after[p]) } else { beyond };
         // Likely: what the probes say about the eigenvalue after the first k.
-        let ceiling = |i: usize| (found.ceiling.upper(i) + slack + known.swift).min(known.largest);
+        let ceiling = |i: usize| (found.ceiling.upper(i) + slack + known.swift / unit).min(known.largest / unit);
         let likely = ceiling(k);
 
         // lambda_i <= mu as soon as (mu - theta_i)(mu - beta_p) >= |R_p|^2, for any p > i; and lambda_p <= beta_p.
         let last = if k > 0 { theta[k - 1] } else { 0.0 };
+        let certain_upper =
+            |i: usize| (i + 1..=b).map(|p| larger_root(theta[i], beta(p), before[p])).fold(beta(i), f64::min);
         let (next, kind, uppers): (f64, Kind, Vec<f64>) = if beta(k) < last || beta(k) <= likely {
-            let upper =
-                |i: usize| (i + 1..=b).map(|p| larger_root(theta[i], beta(p), before[p])).fold(beta(i), f64::min);
-            (beta(k), certain_kind, (0..k).map(upper).collect())
+            (beta(k) + slack, certain_kind, (0..k).map(certain_upper).collect())
         } else {
             // On the complement of the first k pairs nothing exceeds likely + |R_k|, if that is less than theta_k: else k + 1
             // eigenvalues would exceed `likely`.
             let beta = likely + before[k];
             let upper = |i: usize| {
-                if beta < last { larger_root(theta[i], beta, before[k]) } else { ceiling(i) }
+                if beta < last { larger_root(theta[i], beta, before[k]) } else { ceiling(i).min(certain_upper(i)) }
             };
             (likely, Kind::Probes { failure: probe::failure() }, (0..k).map(upper).collect())
         };
-        let residuals: Vec<f64> = norms[..k].iter().map(|r| r - slack).collect();
+        let residuals: Vec<f64> = norms[..k].iter().map(|r| (r - slack).max(0.0)).collect();
+        let upper = |i: usize| if i < k { uppers[i] } else { next };
+        let in_no_unit = |values: Vec<f64>| values.into_iter().map(|v| v * unit).collect::<Vec<f64>>();
         Certificate {
-            clusters: clusters(
-                &theta[..k],
-                &residuals,
-                slack,
-                |i| theta[i] - slack,
-                |i| if i < k { uppers[i] } else { next },
-            ),
-            below: vec![slack; k],
-            above: (0..k).map(|i| (uppers[i] - theta[i]).max(0.0) + slack).collect(),
-            residuals,
-            missed: next.max(0.0),
+            clusters: clusters(&theta[..k], &residuals, slack, |i| theta[i] - slack, upper),
+            below: vec![known.rounding; k],
+            above: in_no_unit((0..k).map(|i| (uppers[i] - theta[i]).max(0.0) + slack).collect()),
+            residuals: in_no_unit(residuals),
+            missed: next.max(0.0) * unit,
             kind,
-            rounding: slack,
+            rounding: known.rounding,
             passes: Passes { swift: found.passes.0, exact: found.passes.1 },
-            scale: theta.first().copied().unwrap_or(0.0),
+            scale: theta.first().map_or(0.0, |v| v.max(0.0)) * unit,
         }
     }
 

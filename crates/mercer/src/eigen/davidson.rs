@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Exec, PassResult, Progress};
 use crate::linalg;
 use crate::op::{SymOp, subtract_means};
+use crate::real::largest;
 use crate::rng::Rng;
 
 /// Something near to the operator that can be inverted: what makes the steps long.
@@ -36,6 +37,11 @@ pub(crate) struct Problem<'a> {
     /// A in f32.
     pub(crate) swift: Option<&'a dyn SymOp>,
     pub(crate) precondition: Option<&'a dyn Precondition>,
+    /// What rounding can do to a product with A, as seen in an eigenvalue, given the Frobenius norm of A, if it is known,
+    /// and its largest eigenvalue.
+    pub(crate) rounding: &'a dyn Fn(Option<f64>, f64) -> f64,
+    /// A number that stands for A, in the keys of a journal.
+    pub(crate) key: u64,
 }
 
 /// What is wanted.
@@ -54,7 +60,7 @@ pub(crate) struct Wanted {
 /// Columns of the first step: those wanted and a guard that catches what would otherwise mix into the last ones; with the probes a
 /// multiple of eight, which matrix products are fastest for.
 pub(crate) fn columns(k: usize) -> usize {
-    (k + 4 + k / 10 + PROBES).next_multiple_of(8) - PROBES
+    k.saturating_add(4 + k / 10 + PROBES).min(usize::MAX / 2).next_multiple_of(8) - PROBES
 }
 
 /// Columns of the steps after the first: those wanted and a few more, with the probes a multiple of eight.
@@ -75,22 +81,26 @@ const MOST_PASSES: usize = 200;
 /// Passes in f32 go on as long as each brings at least this.
 const WORTH: f64 = 0.5;
 
-/// Ritz pairs with what is known about the rest of the spectrum.
+/// Ritz pairs with what is known about the rest of the spectrum. Eigenvalues and residuals are in a unit of their own.
 pub(crate) struct Found {
+    /// A power of two.
+    pub(crate) unit: f64,
     /// Descending; those wanted and the guard.
     pub(crate) values: Vec<f64>,
     /// Orthonormal, orthogonal to 1.
     pub(crate) vectors: Block,
     /// A X - X T, all in f64.
     pub(crate) residuals: Block,
-    /// K1, before centring.
+    /// K1, before centring, in no unit.
     pub(crate) row_sums: Vec<f64>,
-    /// The sum of squares of all entries before centring.
-    pub(crate) squares: Option<f64>,
+    /// The Frobenius norm before centring, in no unit.
+    pub(crate) norm: Option<f64>,
     /// What no eigenvalue exceeds, but for the probability of [`super::probe::failure`].
     pub(crate) ceiling: Ceiling,
     /// Passes in f32 and in f64.
     pub(crate) passes: (usize, usize),
+    /// The smallest Ritz value that was met.
+    pub(crate) smallest: f64,
 }
 
 struct Search<'a> {
@@ -107,7 +117,11 @@ struct Search<'a> {
     probes: Option<Probes>,
     passes: (usize, usize),
     row_sums: Vec<f64>,
-    squares: Option<f64>,
+    norm: Option<f64>,
+    /// The smallest Ritz value so far.
+    smallest: f64,
+    /// A power of two near to the entries of the first images: all that follows is of the order of 1.
+    unit: Option<f64>,
 }
 
 /// Ritz pairs of the moment.
@@ -119,11 +133,11 @@ struct Ritz {
 }
 
 impl Ritz {
-    /// The largest residual of the first k, relative to the largest eigenvalue.
-    fn worst(&self, k: usize) -> f64 {
-        let scale = self.values.first().map_or(0.0, |v| v.abs());
-        let worst = (0..k.min(self.residuals.b())).map(|j| linalg::norm(self.residuals.col(j))).fold(0.0, f64::max);
-        if worst == 0.0 { 0.0 } else { worst / scale.max(f64::MIN_POSITIVE) }
+    /// The largest residual of the first k that is above `floor`, relative to the largest eigenvalue.
+    fn worst(&self, k: usize, floor: f64) -> f64 {
+        let scale = self.values.first().map_or(0.0, |v| v.abs()).max(f64::MIN_POSITIVE);
+        let residuals = (0..k.min(self.residuals.b())).map(|j| linalg::norm(self.residuals.col(j)));
+        residuals.filter(|r| *r > floor).fold(0.0, f64::max) / scale
     }
 }
 
@@ -150,7 +164,9 @@ pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Resul
         probes,
         passes: (0, 0),
         row_sums: Vec::new(),
-        squares: None,
+        norm: None,
+        smallest: f64::INFINITY,
+        unit: None,
     };
     search.run(start)
 }
@@ -160,7 +176,7 @@ impl Search<'_> {
         let k = self.wanted.k;
         let n = block.n();
         let mut swift = self.problem.swift;
-        let (mut reached, mut steps) = (None, 0);
+        let (mut reached, mut steps, mut slow, mut ceiling) = (None, 0, 0, f64::INFINITY);
         loop {
             // One pass: the new columns, and the probes as long as they see one and the same operator.
             let probing = self.probes.is_some() && swift.is_some() == self.problem.swift.is_some();
@@ -185,33 +201,44 @@ impl Search<'_> {
             steps += 1;
 
             let ritz = self.ritz()?;
-            let worst = ritz.worst(k);
+            let floor = if swift.is_some() { 0.0 } else { self.floor(&ritz) };
+            let worst = ritz.worst(k, floor);
             if self.probes.is_none() && worst < PROBE_FROM {
                 let mut probes = Probes::new(&ritz.vectors, self.exec.seed_value());
                 probes.learn(&ritz.images);
                 self.probes = Some(probes);
             }
             let exhausted = self.q.b() + 1 >= n;
-            if swift.is_some() {
-                let fall = reached.map_or(1.0, |before: f64| worst / before);
-                let slow = fall > WORTH && worst < 1e-4;
-                // One more step would do: it is made in f64.
+            let fall = reached.map_or(1.0, |before: f64| worst / before);
+            slow = if fall > WORTH { slow + 1 } else { 0 };
+            let enough = if swift.is_some() {
+                // One more step would do, and it is made in f64; or f32 has given what it can.
                 let near = worst * fall.min(0.1) <= self.wanted.tolerance / 4.0 && steps > 1;
-                if near || slow || exhausted {
-                    let corrections = if worst > self.wanted.tolerance / 2.0 {
-                        self.corrections(&ritz, k, 0.3)
-                    } else {
-                        Block::zeros(n, 0)
-                    };
-                    swift = None;
-                    self.b = last_columns(k, corrections.b()).min(self.b);
-                    block = ritz.vectors.first(self.b);
-                    block.append(&corrections);
-                    (self.q, self.aq, self.h) = (Block::zeros(n, 0), Block::zeros(n, 0), Block::zeros(0, 0));
-                    reached = Some(worst);
-                    continue;
-                }
-            } else if worst <= self.wanted.tolerance || exhausted {
+                near || slow > 0 && worst < 1e-4 || slow > 1
+            } else {
+                worst <= self.wanted.tolerance
+            };
+            if enough && !exhausted && self.is_open(&ritz, &mut ceiling, steps) {
+                // All pairs are there, but not yet the certainty that there is no other: the probes go on alone.
+                block = Block::zeros(n, 0);
+                reached = Some(worst);
+                continue;
+            }
+            if swift.is_some() && (enough || exhausted) {
+                let corrections = if worst > self.wanted.tolerance / 2.0 {
+                    self.corrections(&ritz, k, 0.3)
+                } else {
+                    Block::zeros(n, 0)
+                };
+                swift = None;
+                self.b = last_columns(k, corrections.b()).min(self.b);
+                block = ritz.vectors.first(self.b);
+                block.append(&corrections);
+                (self.q, self.aq, self.h) = (Block::zeros(n, 0), Block::zeros(n, 0), Block::zeros(0, 0));
+                (reached, slow) = (Some(worst), 0);
+                continue;
+            }
+            if enough || exhausted {
                 return Ok(self.finish(ritz));
             }
             reached = Some(worst);
@@ -227,6 +254,23 @@ impl Search<'_> {
         }
     }
 
+    /// What rounding can do to a product with A: nothing below it can be known.
+    fn floor(&self, ritz: &Ritz) -> f64 {
+        let (unit, largest) = (self.unit.unwrap_or(1.0), ritz.values.first().map_or(0.0, |v| v.abs()));
+        (self.problem.rounding)(self.norm, largest * unit) / unit
+    }
+
+    /// Whether the probes cannot yet tell the pairs wanted from the rest of the spectrum, but still come nearer to it.
+    fn is_open(&self, ritz: &Ritz, ceiling: &mut f64, steps: usize) -> bool {
+        let k = self.wanted.k.min(ritz.values.len());
+        let Some(probes) = &self.probes else { return false };
+        if k == 0 || steps > MOST_PASSES / 8 || probes.is_done() {
+            return false;
+        }
+        let before = std::mem::replace(ceiling, probes.ceiling().upper(k));
+        *ceiling >= ritz.values[k - 1] && *ceiling < 0.97 * before
+    }
+
     /// H A (block). The first f64 pass also takes the row sums and the sum of squares along.
     fn pass(&mut self, swift: Option<&dyn SymOp>, block: &Block, reached: Option<f64>) -> Result<Block> {
         let number = self.passes.0 + self.passes.1 + 1;
@@ -237,16 +281,18 @@ impl Search<'_> {
         if survey {
             input.append(&Block::from_fn(block.n(), 1, |_, _| 1.0));
         }
-        let key = || input.fingerprint() ^ u64::from(exact);
-        let PassResult { mut images, squares } = self.exec.recalled(self.wanted.passes_before + number, key, || {
+        let key = || (input.fingerprint() ^ u64::from(exact)).wrapping_mul(31) ^ self.problem.key;
+        let PassResult { mut images, norm } = self.exec.recalled(self.wanted.passes_before + number, key, || {
             let mut images = Block::zeros(input.n(), input.b());
-            let mut squares = None;
+            let mut norm = None;
             match swift {
                 Some(op) => op.apply(&input, &mut images, self.exec)?,
-                None if survey => squares = self.problem.exact.apply_with_squares(&input, &mut images, self.exec)?,
+                None if survey => norm = self.problem.exact.apply_with_norm(&input, &mut images, self.exec)?,
                 None => self.problem.exact.apply(&input, &mut images, self.exec)?,
             }
-            Ok(PassResult { images, squares })
+            self.exec.go_on()?;
+            images.check_finite("product with the operator")?;
+            Ok(PassResult { images, norm })
         })?;
         if (images.n(), images.b()) != (input.n(), input.b()) {
             return Err(Error::shape(
@@ -256,7 +302,7 @@ impl Search<'_> {
             ));
         }
         if survey {
-            self.squares = squares;
+            self.norm = norm;
             self.row_sums = images.col(block.b()).to_vec();
             images = images.first(block.b());
         }
@@ -266,6 +312,8 @@ impl Search<'_> {
             self.passes.0 += 1
         }
         subtract_means(&mut images);
+        let unit = *self.unit.get_or_insert_with(|| linalg::power_of_two(largest(images.as_slice())));
+        images.as_mut_slice().iter_mut().for_each(|v| *v /= unit);
         Ok(images)
     }
 
@@ -291,8 +339,9 @@ impl Search<'_> {
         self.h = h;
     }
 
-    fn ritz(&self) -> Result<Ritz> {
+    fn ritz(&mut self) -> Result<Ritz> {
         let (mut values, s) = linalg::eigh(self.h.clone())?;
+        self.smallest = values.last().copied().unwrap_or(0.0).min(self.smallest);
         let s = s.first(self.b);
         values.truncate(self.b);
         let vectors = linalg::product(&self.q, &s);
@@ -311,7 +360,8 @@ impl Search<'_> {
         let open: Vec<usize> =
             (0..ritz.values.len().min(first)).filter(|j| linalg::norm(ritz.residuals.col(*j)) > enough).collect();
         let residuals = ritz.residuals.select(&open);
-        let theta: Vec<f64> = open.iter().map(|j| ritz.values[*j]).collect();
+        let unit = self.unit.unwrap_or(1.0);
+        let theta: Vec<f64> = open.iter().map(|j| ritz.values[*j] * unit).collect();
         match self.problem.precondition {
             Some(p) => p.correct(&residuals, &theta),
             None => residuals,
@@ -328,13 +378,15 @@ impl Search<'_> {
 
     fn finish(&mut self, ritz: Ritz) -> Found {
         Found {
+            unit: self.unit.unwrap_or(1.0),
             values: ritz.values,
             vectors: ritz.vectors,
             residuals: ritz.residuals,
             row_sums: std::mem::take(&mut self.row_sums),
-            squares: self.squares,
+            norm: self.norm,
             ceiling: self.probes.as_ref().map_or_else(Ceiling::unknown, Probes::ceiling),
             passes: self.passes,
+            smallest: self.smallest,
         }
     }
 }

@@ -92,6 +92,14 @@ impl Probes {
         Probes { basis: basis.clone(), norms, vectors, before, alpha: empty.clone(), beta: empty, inner: None }
     }
 
+    /// Whether the recurrences have come to their end: there is nothing more to learn.
+    pub(super) fn is_done(&self) -> bool {
+        self.beta.iter().zip(&self.alpha).all(|(b, a)| {
+            let scale = a.iter().chain(b).fold(0.0f64, |m, v| m.max(v.abs()));
+            b.last().is_some_and(|last| *last <= 1e-12 * scale)
+        })
+    }
+
     pub(super) fn basis(&self) -> &Block {
         &self.basis
     }

@@ -120,6 +120,11 @@ impl Bound {
         entry_error(&self.kernel, self.d, square, reach, largest, epsilon)
     }
 
+    /// A bound on |k(x, y)| for points with |x|^2 <= `square`.
+    pub(crate) fn largest_value(&self, square: f64) -> f64 {
+        super::rounding::largest_value(&self.kernel, square)
+    }
+
     /// Whether f32 is good enough to find the way among points with |x|^2 <= `square`, for f64 to confirm.
     pub(crate) fn allows_narrow(&self, square: f64) -> bool {
         super::rounding::allows_narrow(&self.kernel, square)

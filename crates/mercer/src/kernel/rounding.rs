@@ -18,21 +18,31 @@ fn products(kernel: &Kernel, d: usize) -> f64 {
 }
 
 /// The largest squared norm for which distances by products are used: beyond, two points that are near to each other
-/// would be seen too far apart or too near by a ten-thousandth in f32, or by 4e-12 in f64.
+/// would be seen too far apart or too near by a thousandth in f32, or by 4e-12 in f64.
 pub(crate) fn most_by_products(kernel: &Kernel, d: usize, epsilon: f64) -> f64 {
     let Slope { value, .. } = Slope::of(kernel);
-    let allowed = if epsilon > f64::EPSILON { 1e-4 } else { 4e-12 };
+    let allowed = if epsilon > f64::EPSILON { 1e-3 } else { 4e-12 };
     match products(kernel, d) {
         0.0 => f64::INFINITY,
         slope => allowed * value / (slope * epsilon),
     }
 }
 
-/// Whether values and their errors in f32 stay in range, for points with |x|^2 <= `square`.
+/// A bound on |k(x, y)| for points with |x|^2 <= `square`.
+pub(crate) fn largest_value(kernel: &Kernel, square: f64) -> f64 {
+    Size::of(kernel, square).value
+}
+
+/// Whether values and their errors in f32 stay in range, also those of every part, for points with |x|^2 <= `square`.
 pub(crate) fn allows_narrow(kernel: &Kernel, square: f64) -> bool {
     let Size { value, error } = Size::of(kernel, square);
     let in_range = |v: f64| v == 0.0 || (1e-25..1e25).contains(&v);
-    in_range(square) && in_range(value) && error <= 1e3 * value
+    let parts = match kernel {
+        Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().all(|k| allows_narrow(k, square)),
+        Kernel::Scaled(_, k) | Kernel::Normalised(k) => allows_narrow(k, square),
+        _ => true,
+    };
+    parts && in_range(square) && in_range(value) && error <= 1e3 * value
 }
 
 /// A bound on the value of the part of a kernel that depends on squared distances, and on its slope in them.

@@ -103,7 +103,9 @@ impl KernelPca {
     /// # Errors
     /// When it does not fit the memory budget, or an option is outside its domain.
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
-        let dense_up_to = if self.kernel.is_psd() { DENSE_UP_TO } else { DENSE_UP_TO_GIVEN };
+        // A kernel that may have negative eigenvalues is looked at as a whole, as long as that fits.
+        let whole = Plan::dense(n, d, String::new()).bytes <= u128::from(exec.memory_budget());
+        let dense_up_to = if self.kernel.is_psd() || !whole { DENSE_UP_TO } else { n };
         self.plan_of(&KernelTask { n, d, components: self.components, dense_up_to, points: true, narrow: true }, exec)
     }
 
@@ -237,7 +239,10 @@ impl KernelPca {
         let mut plan = self.plan_given(op.n(), exec)?;
         exec.run(|| {
             if let (Some(passes), Some(diagonal)) = (&plan.passes, op.diagonal(exec)?) {
-                return self.fit_given(op, diagonal, Features::GramRow { n: op.n() }, None, passes, exec);
+                let features = Features::GramRow { n: op.n() };
+                if let Some(model) = self.fit_given(op, diagonal, features, None, passes, exec)? {
+                    return Ok(model);
+                }
             }
             plan = Plan::dense(op.n(), 1, String::new());
             let remedy = "implement `diagonal` of the operator: a few components then need no stored matrix";
@@ -256,8 +261,10 @@ impl KernelPca {
             return Err(ErrorKind::TooFew { what: "points", found: dense.n(), needed: 2 }.into());
         }
         let error = dense.entry_error();
-        if let (Some(passes), Some(diagonal)) = (&plan.passes, dense.diagonal(exec)?) {
-            return self.fit_given(&dense, diagonal, features, Some(error), passes, exec);
+        if let (Some(passes), Some(diagonal)) = (&plan.passes, dense.diagonal(exec)?)
+            && let Some(model) = self.fit_given(&dense, diagonal, features.clone(), Some(error), passes, exec)?
+        {
+            return Ok(model);
         }
         self.finish(features, dense, error, exec)
     }

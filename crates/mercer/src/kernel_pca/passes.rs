@@ -1,14 +1,15 @@
 //! Kernel PCA by passes over a Gram matrix that is not stored.
 
 use super::{KernelPca, KernelPcaModel};
+use crate::block::fingerprint;
 use crate::eigen::{
     Certificate, Found, Known, Precondition, Problem, Wanted, check_range, rounding_of_products, sign, solve,
 };
-use crate::error::Result;
+use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::landmarks::Landmarks;
-use crate::op::{Gram, SymOp, mean};
+use crate::op::{Dense, Gram, SymOp, mean};
 use crate::plan::{KernelTask, PassPlan, Plan};
 use crate::spectrum::{Components, Spectrum};
 
@@ -19,6 +20,28 @@ struct Facts {
     definite: bool,
     /// Error of an entry in f64 and in f32, given the root mean square of the entries.
     entry_errors: Box<dyn Fn(f64) -> (f64, f64)>,
+}
+
+impl Facts {
+    /// The root mean square of the entries, |K|_F / n, or something that is not less.
+    fn size(&self, norm: Option<f64>, largest: f64) -> f64 {
+        let of_diagonal = || self.diagonal.iter().fold(largest, |m, v| m.max(v.abs()));
+        norm.map_or_else(of_diagonal, |norm| norm / self.diagonal.len() as f64)
+    }
+
+    /// What rounding can do to an eigenvalue, in f64.
+    fn rounding(&self, norm: Option<f64>, largest: f64) -> f64 {
+        let size = self.size(norm, largest);
+        rounding_of_products(self.diagonal.len(), (self.entry_errors)(size).0, size, f64::EPSILON)
+    }
+
+    /// Refuses a diagonal that is not finite, naming the entry.
+    fn check(&self, n: usize) -> Result<()> {
+        if self.diagonal.len() != n {
+            return Err(Error::shape("entries of the diagonal", self.diagonal.len(), n));
+        }
+        check_finite("Gram matrix", &self.diagonal, |at| (at, at))
+    }
 }
 
 impl KernelPca {
@@ -34,6 +57,19 @@ impl KernelPca {
         let narrow = plan.swift && bound.allows_narrow(gram.square()) && self.tolerance > 1e-9;
         let swift = narrow.then(|| gram.narrow()).filter(|g| g.far_share() < 0.05).map(|g| g.cached(plan.kept));
         let gram = if swift.is_none() { gram.cached(plan.kept) } else { gram };
+        let (square, reach) = (gram.square(), gram.rows().reach());
+        let reach_in_f32 = swift.as_ref().map(|s| s.rows().reach());
+        let errors = bound.clone();
+        let facts = Facts {
+            diagonal: gram.diagonal(exec)?.unwrap_or_default(),
+            definite: bound.kernel().is_psd(),
+            entry_errors: Box::new(move |size| {
+                let in_f32 = |reach| errors.entry_error(square, reach, size, f64::from(f32::EPSILON));
+                (errors.entry_error(square, reach, size, f64::EPSILON), reach_in_f32.map_or(0.0, in_f32))
+            }),
+        };
+        // |k(x, y)| is at most the larger of k(x, x) and k(y, y): what overflows does so here.
+        facts.check(gram.n())?;
         let points = gram.rows().points();
         let mut precondition: Option<Box<dyn Precondition>> = None;
         if plan.landmarks > 0 {
@@ -46,21 +82,13 @@ impl KernelPca {
                         .map(|l| Box::new(l) as Box<_>),
                 };
         }
+        let rounding = |norm, largest| facts.rounding(norm, largest);
         let problem = Problem {
             exact: &gram,
             swift: swift.as_ref().map(|s| s as &dyn SymOp),
             precondition: precondition.as_deref(),
-        };
-        let (square, reach) = (gram.square(), gram.rows().reach());
-        let reach_in_f32 = swift.as_ref().map(|s| s.rows().reach());
-        let errors = bound.clone();
-        let facts = Facts {
-            diagonal: gram.diagonal(exec)?.unwrap_or_default(),
-            definite: bound.kernel().is_psd(),
-            entry_errors: Box::new(move |size| {
-                let in_f32 = |reach| errors.entry_error(square, reach, size, f64::from(f32::EPSILON));
-                (errors.entry_error(square, reach, size, f64::EPSILON), reach_in_f32.map_or(0.0, in_f32))
-            }),
+            rounding: &rounding,
+            key: if exec.has_journal() { fingerprint(points.as_slice()) } else { 0 },
         };
         let task = KernelTask {
             n: gram.n(),
@@ -70,13 +98,20 @@ impl KernelPca {
             points: true,
             narrow: true,
         };
-        let (found, k) = self.search(&problem, &facts, &task, plan, exec)?;
+        let found = self.search(&problem, &facts, &task, plan, exec)?;
         drop((precondition, swift));
+        let Some((found, k)) = found else {
+            let stored = Dense::measure_block(gram.to_matrix(exec)?, f64::EPSILON)?;
+            let error = gram.entry_error(stored.largest());
+            let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
+            return self.finish(features, stored, error, exec);
+        };
         let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
         self.finish_found(features, found, k, &facts)
     }
 
-    /// The leading components of a Gram matrix or an operator of the user's, whose entries are good to `entry_error`.
+    /// The leading components of a Gram matrix or an operator of the user's, whose entries are good to `entry_error`;
+    /// `None` where all pairs are the better way.
     pub(super) fn fit_given(
         &self,
         op: &dyn SymOp,
@@ -85,17 +120,29 @@ impl KernelPca {
         entry_error: Option<f64>,
         plan: &PassPlan,
         exec: &Exec,
-    ) -> Result<KernelPcaModel> {
-        let problem = Problem { exact: op, swift: None, precondition: None };
+    ) -> Result<Option<KernelPcaModel>> {
         let entry_errors = Box::new(move |size| (entry_error.unwrap_or(8.0 * f64::EPSILON * size), 0.0));
         let facts = Facts { diagonal, definite: false, entry_errors };
+        facts.check(op.n())?;
+        let rounding = |norm, largest| facts.rounding(norm, largest);
+        let problem = Problem {
+            exact: op,
+            swift: None,
+            precondition: None,
+            rounding: &rounding,
+            key: fingerprint(&facts.diagonal),
+        };
         let task =
             KernelTask { n: op.n(), d: 1, components: self.components, dense_up_to: 0, points: false, narrow: false };
-        let (found, k) = self.search(&problem, &facts, &task, plan, exec)?;
-        self.finish_found(features, found, k, &facts)
+        match self.search(&problem, &facts, &task, plan, exec)? {
+            Some((found, k)) => self.finish_found(features, found, k, &facts).map(Some),
+            None => Ok(None),
+        }
     }
 
-    /// As many pairs as are asked for; for a share of the variance, twice as many each time until it is reached.
+    /// As many pairs as are asked for; for a share of the variance, twice as many each time until it is reached. `None`
+    /// where all pairs of the stored matrix are the better way, and fit the memory: for many components, and for a
+    /// spectrum that turns out to have a negative part, whose mass shares have to account for.
     fn search(
         &self,
         problem: &Problem<'_>,
@@ -103,20 +150,33 @@ impl KernelPca {
         task: &KernelTask,
         plan: &PassPlan,
         exec: &Exec,
-    ) -> Result<(Found, usize)> {
+    ) -> Result<Option<(Found, usize)>> {
         let n = problem.exact.n();
-        let (mut plan, mut passes_before) = (plan.clone(), 0);
+        let (mut plan, mut passes) = (plan.clone(), (0, 0));
+        let dense_fits = Plan::dense(n, task.d, String::new()).bytes <= u128::from(exec.memory_budget());
         loop {
             let k = plan.k.min(n - 1);
-            let wanted = Wanted { k, tolerance: self.tolerance, most_columns: plan.basis, passes_before };
-            let found = solve(problem, wanted, exec)?;
-            passes_before += found.passes.0 + found.passes.1;
-            let Components::Share(share) = self.components else { return Ok((found, k)) };
+            let wanted =
+                Wanted { k, tolerance: self.tolerance, most_columns: plan.basis, passes_before: passes.0 + passes.1 };
+            let mut found = solve(problem, wanted, exec)?;
+            passes.0 += found.passes.0;
+            passes.1 += found.passes.1;
+            found.passes = passes;
+            let largest = found.values.first().map_or(0.0, |v| v.abs()) * found.unit;
+            let negative = -found.smallest * found.unit > 4.0 * facts.rounding(found.norm, largest);
+            if !facts.definite && negative && dense_fits {
+                return Ok(None);
+            }
+            let Components::Share(share) = self.components else { return Ok(Some((found, k))) };
             let total = facts.trace(&found);
-            let sum: f64 = found.values[..k].iter().map(|v| v.max(0.0)).sum();
+            let values: Vec<f64> = found.values.iter().map(|v| v * found.unit).collect();
+            let sum: f64 = values[..k].iter().map(|v| v.max(0.0)).sum();
             if sum >= share * total || k == n - 1 {
-                let k = self.components.count(&found.values, total, k);
-                return Ok((found, k));
+                let k = self.components.count(&values, total, k);
+                return Ok(Some((found, k)));
+            }
+            if 2 * k > n / 10 && dense_fits {
+                return Ok(None);
             }
             let next = Plan::by_passes(task, (2 * k).min(n - 1), exec)
                 .allow(exec, "ask for a smaller share of the variance, or raise the memory budget")?;
@@ -128,44 +188,42 @@ impl KernelPca {
     fn finish_found(&self, features: Features, found: Found, wanted: usize, facts: &Facts) -> Result<KernelPcaModel> {
         let n = found.vectors.n();
         let (means, grand_mean, trace) = (facts.means(&found), facts.grand_mean(&found), facts.trace(&found));
-        let squares = found.squares.map(|s| s.max(0.0));
-        // The root mean square of the entries: |K|_F / n.
-        let size =
-            squares.map_or_else(|| facts.diagonal.iter().fold(0.0f64, |m, v| m.max(v.abs())), |s| s.sqrt() / n as f64);
+        let largest = found.values.first().map_or(0.0, |v| v.abs()) * found.unit;
+        let size = facts.size(found.norm, largest);
         check_range(n, size)?;
-        let (entry, entry_in_f32) = (facts.entry_errors)(size);
-        let rounding = rounding_of_products(n, entry, size, f64::EPSILON);
-        let centred_squares = squares.map(|all| {
-            let of_means: f64 = means.iter().map(|m| m * m).sum();
+        let rounding = facts.rounding(found.norm, largest);
+        let centred_norm = found.norm.map(|all| {
             // |HKH|^2 = |K|^2 - 2 n |kbar|^2 + n^2 kbar^2, and what rounding can have taken from it
-            let n = n as f64;
-            (all - 2.0 * n * of_means + (n * grand_mean).powi(2)).max(0.0) + n * f64::EPSILON * all
+            let (n, scale) = (n as f64, if all > 0.0 { all } else { 1.0 });
+            let of_means: f64 = means.iter().map(|m| (m / scale).powi(2)).sum();
+            all * ((1.0 - 2.0 * n * of_means + (n * (grand_mean / scale)).powi(2)).max(0.0) + n * f64::EPSILON).sqrt()
         });
         let known = Known {
             trace,
             definite: facts.definite,
-            squares: centred_squares,
+            norm: centred_norm,
             rounding,
             swift: if found.passes.0 > 0 {
-                rounding_of_products(n, entry_in_f32, size, f64::from(f32::EPSILON))
+                rounding_of_products(n, (facts.entry_errors)(size).1, size, f64::from(f32::EPSILON))
             } else {
                 0.0
             },
             largest: size * n as f64 + rounding,
         };
 
-        let k = found.values.iter().take(wanted).take_while(|v| **v > rounding).count();
+        let values: Vec<f64> = found.values.iter().map(|v| v * found.unit).collect();
+        let k = values.iter().take(wanted).take_while(|v| **v > rounding).count();
         let certificate = Certificate::of_found(&found, k, &known);
         let mut notes = Vec::new();
-        let kept: f64 = found.values[..k].iter().sum();
+        let kept: f64 = values[..k].iter().sum();
         if !facts.definite {
             notes.push("shares are of the sum of all eigenvalues; negative ones were not looked for".to_string());
         }
         let tolerance = 2.0 * (rounding + certificate.residuals().iter().copied().fold(0.0, f64::max));
-        notes.extend(Spectrum::ties(&found.values, k, tolerance));
+        notes.extend(Spectrum::ties(&values, k, tolerance));
         let total = trace.max(kept);
         let spectrum = Spectrum {
-            eigenvalues: found.values[..k].to_vec(),
+            eigenvalues: values[..k].to_vec(),
             total,
             discarded: total - kept,
             rank: k,

@@ -131,9 +131,10 @@ impl SymOp for Dense {
         Ok(())
     }
 
-    fn apply_with_squares(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
+    fn apply_with_norm(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
         self.apply(x, y, exec)?;
-        Ok(Some((0..self.n()).map(|j| linalg::norm(self.matrix.col(j)).powi(2)).sum()))
+        let columns: Vec<f64> = (0..self.n()).map(|j| linalg::norm(self.matrix.col(j))).collect();
+        Ok(Some(linalg::norm(&columns)))
     }
 
     fn diagonal(&self, _: &Exec) -> Result<Option<Vec<f64>>> {

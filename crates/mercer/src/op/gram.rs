@@ -98,11 +98,12 @@ impl<T: Real> Gram<T> {
         self.rows.far_share()
     }
 
-    fn multiply(&self, squares: bool, x: &Block, y: &mut Block, exec: &Exec) -> Result<f64> {
+    /// Y = K X; with a unit also the sum of squares of entries in that unit.
+    fn multiply(&self, unit: Option<f64>, x: &Block, y: &mut Block, exec: &Exec) -> Result<f64> {
         if x.b() == 0 {
             return Ok(0.0);
         }
-        let sum = pass::multiply(self, self.cache.as_ref(), squares, x, y, exec)?;
+        let sum = pass::multiply(self, self.cache.as_ref(), unit, x, y, exec)?;
         match (0..self.rows.n()).find(|i| (0..y.b()).any(|c| !y.at(*i, c).is_finite())) {
             None => Ok(sum),
             Some(row) => Err(self.not_finite(row, exec).into()),
@@ -140,11 +141,13 @@ impl<T: Real> SymOp for Gram<T> {
     }
 
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()> {
-        self.multiply(false, x, y, exec).map(|_| ())
+        self.multiply(None, x, y, exec).map(|_| ())
     }
 
-    fn apply_with_squares(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
-        self.multiply(true, x, y, exec).map(Some)
+    fn apply_with_norm(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
+        // In a unit near to the largest entries no square leaves the range of f64.
+        let unit = linalg::power_of_two(self.bound.largest_value(self.square));
+        self.multiply(Some(unit), x, y, exec).map(|sum| Some(sum.sqrt() * unit))
     }
 
     fn diagonal(&self, exec: &Exec) -> Result<Option<Vec<f64>>> {

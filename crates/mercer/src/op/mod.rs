@@ -51,12 +51,12 @@ pub trait SymOp: Sync {
     /// Whatever stops the work, [`crate::ErrorKind::Cancelled`] for instance.
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()>;
 
-    /// Y = A X, and the sum of the squares of all entries of A where that comes for free: what lies outside the
-    /// eigenpairs that were found can then be bounded.
+    /// Y = A X, and the Frobenius norm of A, the root of the sum of the squares of all entries, where that comes for free:
+    /// what lies outside the eigenpairs that were found can then be bounded.
     ///
     /// # Errors
     /// As [`SymOp::apply`].
-    fn apply_with_squares(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
+    fn apply_with_norm(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
         self.apply(x, y, exec).map(|()| None)
     }
 

@@ -138,11 +138,11 @@ fn places<'a, T: Real>(memory: &'a mut [u8], lengths: &[usize]) -> Vec<Mutex<&'a
         .collect()
 }
 
-/// Y = A X; with `squares` also the sum of the squares of all entries of A, else 0.
+/// Y = A X; with a unit also the sum of the squares of all entries of A in that unit, else 0.
 pub(crate) fn multiply<T: Real>(
     tiles: &impl Tiles<T>,
     cache: Option<&Cache<T>>,
-    squares: bool,
+    unit: Option<f64>,
     x: &Block,
     y: &mut Block,
     exec: &Exec,
@@ -180,7 +180,7 @@ pub(crate) fn multiply<T: Real>(
                 let mut space = lock(&workspaces).pop().unwrap_or_else(Workspace::new);
                 let mut first = lock(&outputs[i]);
                 let mut second = (i != j).then(|| lock(&outputs[j]));
-                let mut pair = Pair { grid, i, j, b, squares, tiles, exec, inputs: (&inputs[i], &inputs[j]) };
+                let mut pair = Pair { grid, i, j, b, unit, tiles, exec, inputs: (&inputs[i], &inputs[j]) };
                 let mut place = places.get(i * (i + 1) / 2 + j).map(lock);
                 let place = place.as_mut().map(|p| (&mut ***p, complete));
                 let second = second.as_mut().map(|s| s.as_mut_slice());
@@ -229,7 +229,7 @@ struct Pair<'a, T, S> {
     i: usize,
     j: usize,
     b: usize,
-    squares: bool,
+    unit: Option<f64>,
     tiles: &'a S,
     exec: &'a Exec,
     inputs: (&'a [T], &'a [T]),
@@ -263,8 +263,8 @@ impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
             }
             at += len;
             let diagonal = rows == cols;
-            if self.squares {
-                sum += sum_of_squares(values) * if diagonal { 1.0 } else { 2.0 };
+            if let Some(unit) = self.unit {
+                sum += sum_of_squares(values, 1.0 / unit) * if diagonal { 1.0 } else { 2.0 };
             }
             let shape = (rows.len(), cols.len());
             let (r, c) = (rows.start - self.grid.rows(self.i).start, cols.start - self.grid.rows(self.j).start);
@@ -283,13 +283,14 @@ fn add<T: Real>(out: &mut [f64], product: &[T]) {
     out.iter_mut().zip(product).for_each(|(v, p)| *v += p.to_f64());
 }
 
-fn sum_of_squares<T: Real>(values: &[T]) -> f64 {
+fn sum_of_squares<T: Real>(values: &[T], scale: f64) -> f64 {
+    let square = |v: &T| (v.to_f64() * scale) * (v.to_f64() * scale);
     let mut parts = [0.0; 8];
     let chunks = values.chunks_exact(8);
-    let rest: f64 = chunks.remainder().iter().map(|v| v.to_f64() * v.to_f64()).sum();
+    let rest: f64 = chunks.remainder().iter().map(square).sum();
     for chunk in chunks {
         for (part, v) in parts.iter_mut().zip(chunk) {
-            *part += v.to_f64() * v.to_f64();
+            *part += square(v);
         }
     }
     parts.iter().sum::<f64>() + rest
