@@ -29,7 +29,8 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         let (n, d) = (data.points.n(), data.points.d());
         let plan = match &spec {
             Spec::Pca(pca) => pca.plan(n, d, &exec),
-            Spec::Kernel(kernel, _) => kernel.plan(n, d, &exec),
+            Spec::Kernel(kernel, true) => kernel.plan_given(n, &exec),
+            Spec::Kernel(kernel, false) => kernel.plan(n, d, &exec),
         };
         let out = &mut terminal.out;
         line(out, "data", data.describe())?;
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         };
     }
 
-    let (model, scores) = spec.fit_watched(args, &data, run, exec, terminal)?;
+    let (model, scores, watch) = spec.fit_watched(args, &data, run, exec, terminal)?;
     let saved = SavedModel { model, columns: data.columns.clone() };
     let scores = data.beside(Table::of_points(&scores, component))?;
     let written = match args.output.as_deref() {
@@ -59,6 +60,8 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         Some(prefix) => write_all(prefix, args.format.into(), &saved, &scores)?,
         None => Vec::new(),
     };
+    // Only now: results that cannot be written can still be had from the checkpoint.
+    watch.map_or(Ok(()), Watch::done)?;
     if args.json {
         let value = summary_json(&saved, &data, &written);
         return json(&mut terminal.out, &value);
@@ -140,15 +143,16 @@ impl Spec {
         run: &RunArgs,
         exec: mercer::Exec,
         terminal: &Terminal,
-    ) -> Result<(AnyModel, Points<f64>)> {
+    ) -> Result<(AnyModel, Points<f64>, Option<Watch>)> {
         if matches!(self, Spec::Pca(_)) {
-            return self.fit(&data.points, &exec).map_err(|e| data.about(e));
+            let (model, scores) = self.fit(&data.points, &exec).map_err(|e| data.about(e))?;
+            return Ok((model, scores, None));
         }
         let (watch, exec) = Watch::new(args, self.task(args, data, run), terminal.is_quiet(), exec)?;
         match self.fit(&data.points, &exec) {
-            Ok(found) => {
-                watch.done()?;
-                Ok(found)
+            Ok((model, scores)) => {
+                watch.clear();
+                Ok((model, scores, Some(watch)))
             }
             Err(e) if *e.kind() == mercer::ErrorKind::Cancelled => Err(watch.interrupted(args.output.as_deref())),
             Err(e) => {

@@ -38,15 +38,19 @@ impl Watch {
         let set = Arc::clone(&flag);
         // Without a handler Ctrl-C ends the process, as it always did.
         let _ = ctrlc::set_handler(move || {
-            if set.swap(true, Ordering::SeqCst) {
+            let leave = || {
+                let _ = writeln!(std::io::stderr(), "interrupted");
                 std::process::exit(INTERRUPTED.into());
+            };
+            if set.swap(true, Ordering::SeqCst) {
+                leave();
             }
             let set = Arc::clone(&set);
             std::thread::spawn(move || {
                 std::thread::sleep(PATIENCE);
                 // Still set: nobody has begun to clean up.
                 if set.load(Ordering::SeqCst) {
-                    std::process::exit(INTERRUPTED.into());
+                    leave();
                 }
             });
         });
@@ -57,9 +61,8 @@ impl Watch {
         Ok((watch, exec))
     }
 
-    /// The work is done: the line goes, and the checkpoint with it.
+    /// The work is done and its results are written: the checkpoint goes.
     pub(crate) fn done(self) -> Result<()> {
-        self.clear();
         Ok(self.checkpoint.remove()?)
     }
 
@@ -68,13 +71,12 @@ impl Watch {
         self.clear();
         let passes = match self.checkpoint.passes() {
             0 => {
-                return Failure::Interrupted {
-                    message: "interrupted before the first pass was done".into(),
-                    help: None,
-                };
+                self.remove_if_empty();
+                let message = "interrupted before the first pass was done".into();
+                return Failure::Interrupted { message, help: None };
             }
-            1 => "1 pass".to_string(),
-            n => format!("{n} passes"),
+            1 => "1 pass is".to_string(),
+            n => format!("{n} passes are"),
         };
         let folder: PathBuf = match self.checkpoint.folder() {
             Some(folder) => folder.into(),
@@ -88,22 +90,31 @@ impl Watch {
                 };
                 let folder = (1..).map(free).find(|f| !f.exists()).expect("some name is free");
                 if let Err(e) = self.checkpoint.save_to(&folder) {
-                    let message = format!("interrupted after {passes}, which cannot be kept: {e}");
+                    let message = format!("interrupted; {passes} done, but cannot be kept: {e}");
                     return Failure::Interrupted { message, help: e.help() };
                 }
                 folder
             }
         };
-        let message = format!("interrupted; {passes} are kept in {}", folder.display());
+        let message = format!("interrupted; {passes} kept in {}", folder.display());
         Failure::Interrupted { message, help: Some(format!("go on with: {}", again(&folder))) }
     }
 
     /// The work failed otherwise.
     pub(crate) fn failed(self) {
         self.clear();
+        self.remove_if_empty();
     }
 
-    fn clear(&self) {
+    /// A checkpoint without a pass is of no use, and would be in the way of the next one.
+    fn remove_if_empty(&self) {
+        if self.checkpoint.passes() == 0 {
+            let _ = self.checkpoint.remove();
+        }
+    }
+
+    /// The line goes.
+    pub(crate) fn clear(&self) {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(flag) = &line.flag {
             flag.store(false, Ordering::SeqCst);

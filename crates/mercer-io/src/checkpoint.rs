@@ -69,6 +69,13 @@ impl Checkpoint {
                 help: "--resume goes on from it; or remove it, or name another folder".into(),
             });
         }
+        if folder.join(pass_name(1)).exists() {
+            return Err(Error::Unsupported {
+                file: shown,
+                what: "holds passes of work that nobody knows".into(),
+                help: "remove them, or name another folder".into(),
+            });
+        }
         fs::create_dir_all(folder).map_err(Error::io(&shown, "made"))?;
         let manifest = Manifest { format: VERSION.into(), task: task.clone() };
         let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::damaged(&shown, "checkpoint", e))?;
@@ -113,6 +120,9 @@ impl Checkpoint {
                     return refuse(format!("is a checkpoint of other work: {name} is {there} there and {here} here"));
                 }
             }
+        }
+        if let Some((name, there)) = found.task.iter().find(|(name, _)| !task.iter().any(|(here, _)| here == name)) {
+            return refuse(format!("is a checkpoint of other work: {name} is {there} there and nothing here"));
         }
         let this = Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) };
         *lock(&this.count) = (1..).take_while(|pass| this.file(folder, *pass).is_file()).count();
@@ -162,7 +172,7 @@ impl Checkpoint {
     }
 
     fn file(&self, folder: &Path, pass: usize) -> PathBuf {
-        folder.join(format!("pass-{pass:04}.safetensors"))
+        folder.join(pass_name(pass))
     }
 
     fn read(&self, path: &Path, pass: usize, key: u64) -> Result<PassResult> {
@@ -209,6 +219,10 @@ impl Checkpoint {
         let metadata = HashMap::from([(KEY.to_string(), facts)]);
         write(&path, serialize([("images", view)], Some(metadata)).map_err(|e| damaged(e.to_string()))?)
     }
+}
+
+fn pass_name(pass: usize) -> String {
+    format!("pass-{pass:04}.safetensors")
 }
 
 fn write(path: &Path, bytes: Vec<u8>) -> Result<()> {

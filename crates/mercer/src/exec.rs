@@ -187,17 +187,23 @@ impl Exec {
         self.journal.is_some()
     }
 
-    /// The result of a pass: from the journal if it stands there, else made and written down.
+    /// The result of a pass, a block of this shape: from the journal if it stands there, else made and written down.
     pub(crate) fn recalled(
         &self,
         pass: usize,
+        (n, b): (usize, usize),
         key: impl FnOnce() -> u64,
         make: impl FnOnce() -> Result<PassResult>,
     ) -> Result<PassResult> {
         let Some(journal) = &self.journal else { return make() };
         let key = key();
         if let Some(result) = journal.recall(pass, key)? {
-            return Ok(result);
+            let sound = result.images.as_slice().iter().chain(&result.norm).all(|v| v.is_finite());
+            if sound && (result.images.n(), result.images.b()) == (n, b) {
+                return Ok(result);
+            }
+            let what = format!("the journal's pass {pass} is not one of this work");
+            return Err(ErrorKind::Journal { what, remedy: "start again without it".into() }.into());
         }
         let result = make()?;
         journal.record(pass, key, &result)?;

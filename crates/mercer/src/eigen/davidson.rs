@@ -282,18 +282,19 @@ impl Search<'_> {
             input.append(&Block::from_fn(block.n(), 1, |_, _| 1.0));
         }
         let key = || (input.fingerprint() ^ u64::from(exact)).wrapping_mul(31) ^ self.problem.key;
-        let PassResult { mut images, norm } = self.exec.recalled(self.wanted.passes_before + number, key, || {
-            let mut images = Block::zeros(input.n(), input.b());
-            let mut norm = None;
-            match swift {
-                Some(op) => op.apply(&input, &mut images, self.exec)?,
-                None if survey => norm = self.problem.exact.apply_with_norm(&input, &mut images, self.exec)?,
-                None => self.problem.exact.apply(&input, &mut images, self.exec)?,
-            }
-            self.exec.go_on()?;
-            images.check_finite("product with the operator")?;
-            Ok(PassResult { images, norm })
-        })?;
+        let PassResult { mut images, norm } =
+            self.exec.recalled(self.wanted.passes_before + number, (input.n(), input.b()), key, || {
+                let mut images = Block::zeros(input.n(), input.b());
+                let mut norm = None;
+                match swift {
+                    Some(op) => op.apply(&input, &mut images, self.exec)?,
+                    None if survey => norm = self.problem.exact.apply_with_norm(&input, &mut images, self.exec)?,
+                    None => self.problem.exact.apply(&input, &mut images, self.exec)?,
+                }
+                self.exec.go_on()?;
+                images.check_finite("product with the operator")?;
+                Ok(PassResult { images, norm })
+            })?;
         if (images.n(), images.b()) != (input.n(), input.b()) {
             return Err(Error::shape(
                 "values of the operator's result",

@@ -109,8 +109,11 @@ impl KernelPca {
         self.plan_of(&KernelTask { n, d, components: self.components, dense_up_to, points: true, narrow: true }, exec)
     }
 
-    /// What fitting a Gram matrix or an operator will do and need.
-    fn plan_given(&self, n: usize, exec: &Exec) -> Result<Plan> {
+    /// What fitting a Gram matrix or an operator of n points will do and need.
+    ///
+    /// # Errors
+    /// As [`KernelPca::plan`].
+    pub fn plan_given(&self, n: usize, exec: &Exec) -> Result<Plan> {
         let dense_up_to = DENSE_UP_TO_GIVEN;
         let task = KernelTask { n, d: 1, components: self.components, dense_up_to, points: false, narrow: false };
         self.plan_of(&task, exec)

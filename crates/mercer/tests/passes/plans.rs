@@ -148,7 +148,7 @@ fn the_memory_that_is_used_is_about_what_the_plan_says() {
         ("gaussian", 4200, 20, 10, 8_000_000_000u64),
         ("gaussian", 8000, 20, 10, 60_000_000),
         ("gaussian", 4200, 800, 10, 8_000_000_000),
-        ("gaussian", 6000, 600, 5, 150_000_000),
+        ("gaussian", 6000, 600, 5, 200_000_000),
         ("polynomial(degree=2, coef0=1) + gaussian", 5000, 500, 5, 150_000_000),
         ("linear", 2000, 10, 150, 8_000_000_000),
     ] {
