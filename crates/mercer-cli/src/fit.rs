@@ -308,9 +308,9 @@ fn summarise(
             let passes = m.certificate().passes();
             let method = match (passes.swift, passes.exact) {
                 (0, 0) => "all eigenpairs of the stored Gram matrix".to_string(),
-                (0, exact) => format!("{exact} passes over the Gram matrix, which is not stored"),
+                (0, exact) => format!("{exact} passes over the Gram matrix"),
                 (swift, exact) => {
-                    format!("{swift} passes in f32 and {exact} in f64 over the Gram matrix, which is not stored")
+                    format!("{swift} passes in f32 and {exact} in f64 over the Gram matrix")
                 }
             };
             line(out, "method", format!("exact: {method} (--explain shows the plan)"))?;

@@ -8,6 +8,9 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
+/// What the names of files end in that are not yet whole: a process that was killed leaves them behind.
+pub(crate) const UNFINISHED: &str = ".mercer-tmp";
+
 /// Files that appear together or not at all: each is written beside its place under another name, and only when all
 /// are safely on disk do they take their places.
 #[derive(Debug, Default)]
@@ -52,7 +55,7 @@ impl Outputs {
             _ => Path::new("."),
         };
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".").suffix(".mercer-tmp");
+        builder.prefix(".").suffix(UNFINISHED);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

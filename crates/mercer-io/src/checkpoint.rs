@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::Outputs;
+use crate::atomic::{Outputs, UNFINISHED};
 use crate::error::{Error, Result};
 use crate::reader::read_file;
 
@@ -164,6 +164,12 @@ impl Checkpoint {
         // The passes first: what is left of them would be nobody's.
         for pass in (1..).take_while(|pass| self.file(folder, *pass).is_file()) {
             remove(self.file(folder, pass))?;
+        }
+        // And what a process was about to write when it was killed.
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().ends_with(UNFINISHED) {
+                remove(entry.path())?;
+            }
         }
         remove(folder.join(MANIFEST))?;
         // The folder goes too, unless somebody keeps something else in it.

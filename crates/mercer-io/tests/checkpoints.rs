@@ -100,6 +100,8 @@ fn a_fit_goes_on_after_any_pass_with_the_same_bits() {
             assert_eq!(checkpoint.passes(), kept);
             assert!(fit(&x, 4, checkpoint.clone()).expect("goes on") == plain, "{n} points from pass {kept} on");
             assert_eq!(checkpoint.passes(), passes.len());
+            // As left behind by a process that was killed while it wrote.
+            fs::write(folder.path().join("c/.a1b2c3.mercer-tmp"), "half of a pass").expect("writes");
             checkpoint.remove().expect("removes");
             assert_eq!(names(folder.path()), [""; 0], "nothing is left");
         }

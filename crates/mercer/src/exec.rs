@@ -237,7 +237,8 @@ impl Exec {
         self.go_on()?;
         let inside_a_pool = rayon::current_thread_index().is_some();
         let Some(threads) = self.threads.filter(|_| !inside_a_pool) else {
-            return work();
+            // Inside the pool, as all that follows: threads then hand over work among themselves.
+            return if inside_a_pool { work() } else { rayon::scope(|_| work()) };
         };
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads.get())

@@ -183,7 +183,7 @@ impl<T: Real> Factor<T> {
     {
         let (n, r) = (rows.n(), landmarks.n());
         let inner = Gram::of_points(bound, landmarks.clone()).to_matrix(exec)?;
-        let Some(triangle) = linalg::cholesky::<T>(inner) else { return Ok(None) };
+        let Some(inverse) = linalg::inverse_cholesky::<T>(inner) else { return Ok(None) };
         let landmarks = Rows::<T>::ready(bound, landmarks, rows.means());
         let width = r + more;
         let mut values = vec![T::ZERO; n * width];
@@ -195,10 +195,7 @@ impl<T: Real> Factor<T> {
             let how = (bound, Form::Value, exec.level());
             let mut scratch = Scratch::new();
             tile::fill(how, (rows, start..start + height), (&landmarks, 0..r), &mut tile, &mut scratch);
-            linalg::solve_rows(&triangle, r, &mut tile);
-            for (out, line) in out.chunks_exact_mut(width).zip(tile.chunks_exact(r)) {
-                out[..r].copy_from_slice(line);
-            }
+            linalg::times_inverse(&tile, &inverse, r, width, out);
             Ok(())
         })?;
         Ok(Some(Factor { values, n, width, used: r }))
@@ -382,8 +379,12 @@ fn draw(weights: &[f64], count: usize, rng: &mut Rng) -> Vec<usize> {
     if total <= 0.0 {
         return Vec::new();
     }
-    let mut drawn: Vec<usize> =
-        (0..count).map(|_| sums.partition_point(|s| *s <= rng.uniform() * total).min(weights.len() - 1)).collect();
+    let mut drawn: Vec<usize> = (0..count)
+        .map(|_| {
+            let at = rng.uniform() * total;
+            sums.partition_point(|s| *s <= at).min(weights.len() - 1)
+        })
+        .collect();
     drawn.sort_unstable();
     drawn.dedup();
     drawn

@@ -10,13 +10,13 @@ use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
-use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use crate::block::Block;
 use crate::error::{ErrorKind, Result};
 use crate::points::{Points, PointsRef};
-use crate::real::Real;
+use crate::real::{Real, SQUARABLE, largest};
 
 /// From this size on, the work of a decomposition is split in two.
 const PARALLEL_FROM: usize = 256;
@@ -113,18 +113,18 @@ pub(crate) fn tile_apply<T: Real>(
     matmul(MatMut::from_row_major_slice_mut(out, k.nrows(), b), Accum::Replace, k, x, T::ONE, Par::Seq);
 }
 
-/// The lower triangle L with LL' = A + d I, column by column, d being the least that rounding in T asks for; `None` when A
-/// is farther than that from positive semi-definite.
-pub(crate) fn cholesky<T: Real>(a: Block) -> Option<Vec<T>> {
+/// The inverse of the lower triangle L with LL' = A + d I, column by column, d being the least that rounding in T asks for;
+/// `None` when A is farther than that from positive semi-definite.
+pub(crate) fn inverse_cholesky<T: Real>(a: Block) -> Option<Vec<T>> {
     let n = a.n();
     let largest = (0..n).map(|i| a.at(i, i)).fold(0.0, f64::max);
+    let par = par(n);
     for step in 0..3 {
         let mut l = a.clone();
         let shift = 8.0 * T::EPSILON * largest * n as f64 * 100f64.powi(step);
         for i in 0..n {
             *l.at_mut(i, i) += shift;
         }
-        let par = par(n);
         let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, par, Default::default()));
         let done = cholesky_in_place(
             view_mut(&mut l),
@@ -134,17 +134,23 @@ pub(crate) fn cholesky<T: Real>(a: Block) -> Option<Vec<T>> {
             Default::default(),
         );
         if done.is_ok() {
-            return Some(l.as_slice().iter().map(|v| T::from_f64(*v)).collect());
+            let mut inverse = Block::zeros(n, n);
+            invert_lower_triangular(view_mut(&mut inverse), view(&l), par);
+            return Some(inverse.as_slice().iter().map(|v| T::from_f64(*v)).collect());
         }
     }
     None
 }
 
-/// Solves L f = c for each row c of r values, in place, on the calling thread.
-pub(crate) fn solve_rows<T: Real>(triangle: &[T], r: usize, rows: &mut [T]) {
+/// The rows C L'^-1 for rows C of r values, given the inverse of the triangle; they go into the first r of `width` values
+/// each. On the calling thread.
+pub(crate) fn times_inverse<T: Real>(rows: &[T], inverse: &[T], r: usize, width: usize, out: &mut [T]) {
+    use BlockStructure::{Rectangular, TriangularUpper};
     let n = rows.len() / r;
-    let l = MatRef::from_column_major_slice(triangle, r, r);
-    solve_lower_triangular_in_place(l, MatMut::from_column_major_slice_mut(rows, r, n), Par::Seq);
+    let rows = MatRef::from_row_major_slice(rows, n, r);
+    let inverse = MatRef::from_column_major_slice(inverse, r, r).transpose();
+    let out = MatMut::from_row_major_slice_mut(out, n, width).subcols_mut(0, r);
+    triangular::matmul(out, Rectangular, Accum::Replace, rows, Rectangular, inverse, TriangularUpper, T::ONE, Par::Seq);
 }
 
 fn strided<T: Real>(values: &[T], width: usize, used: usize) -> MatRef<'_, T> {
@@ -367,8 +373,13 @@ pub(crate) fn orthonormalise(a: &mut Block) {
     }
 }
 
+/// The Euclidean length.
 pub(crate) fn norm(v: &[f64]) -> f64 {
-    let max = v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    let square = dot(v, v);
+    if SQUARABLE.contains(&square.sqrt()) {
+        return square.sqrt();
+    }
+    let max = largest(v);
     if max == 0.0 || !max.is_finite() {
         return max;
     }

@@ -64,11 +64,13 @@ pub(crate) struct KernelTask {
 }
 
 /// From this many points on, passes in f32 pay.
-const SWIFT_FROM: usize = 600;
+const SWIFT_FROM: usize = 2500;
 /// From this many points on, landmarks pay.
 const LANDMARKS_FROM: usize = 600;
-/// From this many dimensions on, tiles are worth keeping.
+/// From this many dimensions on, tiles are worth keeping; of fewer, as long as all of them have at most so many bytes, about
+/// what caches hold: more is computed as fast as memory is had from the system.
 const KEEP_FROM: usize = 100;
+const KEEP_UP_TO: u128 = 32_000_000;
 /// Components that are looked for first when a share of the variance is asked for.
 pub(crate) const FIRST_COMPONENTS: usize = 16;
 
@@ -170,15 +172,14 @@ impl Plan {
         let factor = (landmarks as u128 * 3 / 2) * points * value;
         let prepared = if task.points { points * d as u128 * (4 * FLOAT) } else { points * points * FLOAT };
         let needed = prepared + vectors + factor;
-        // For points of few dimensions a tile is computed as fast as memory is had from the system.
-        let keeps = task.points && d >= KEEP_FROM && needed < budget;
-        let tiles = if keeps { Grid::new(n).all_entries() * value } else { 0 };
+        let tiles = if task.points && needed < budget { Grid::new(n).all_entries() * value } else { 0 };
+        let tiles = if d >= KEEP_FROM || tiles <= KEEP_UP_TO { tiles } else { 0 };
         let worth = (points * points * FLOAT / 6).max(128_000_000);
         let kept = tiles.min(worth).min(budget.saturating_sub(needed) * 3 / 4);
         let expected = if landmarks > 0 { 4 } else { 7 };
         Plan {
             route: "passes",
-            why: format!("{k} leading components of {n}, without storing the Gram matrix"),
+            why: format!("{k} leading components of {n}, by passes over the Gram matrix tile by tile"),
             n,
             features: points,
             bytes: needed + kept,

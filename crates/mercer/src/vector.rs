@@ -1,7 +1,10 @@
 //! Elementary functions on vectors of numbers, for any instruction set.
 //!
-//! e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2)/2, and e^r by its series: to within an ulp or so for f64 and f32.
-//! Arguments are never positive: that is all that kernels need.
+//! e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2)/2, and (e^r - 1 - r)/r^2 by the polynomial that agrees with it at
+//! Chebyshev's points: to within an ulp or so for f64 and f32. Arguments are never positive: that is all that kernels need.
+//!
+//! Functions take a few vectors at a time and go through their steps side by side: each step has to wait for the one
+//! before, and meanwhile the others are worked on.
 
 use fearless_simd::prelude::*;
 
@@ -15,7 +18,7 @@ pub trait Elementary: SimdFloatElement + 'static {
     const LN2: [Self; 2];
     /// Below it, e^x is taken to be what it is there: next to nothing.
     const LOWEST: Self;
-    /// 1/2!, 1/3!, ..., the last first.
+    /// The coefficients for (e^r - 1 - r)/r^2, the highest power first.
     const EXP: &'static [Self];
     /// 1/3, 1/5, ..., the last first.
     const ATANH: &'static [Self];
@@ -43,18 +46,16 @@ impl Elementary for f64 {
     const LN2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
     const LOWEST: f64 = -708.0;
     const EXP: &'static [f64] = &[
-        1.0 / 6_227_020_800.0,
-        1.0 / 479_001_600.0,
-        1.0 / 39_916_800.0,
-        1.0 / 3_628_800.0,
-        1.0 / 362_880.0,
-        1.0 / 40_320.0,
-        1.0 / 5_040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
-        0.5,
+        2.510_037_584_222_37e-8,
+        2.762_007_589_254_816_4e-7,
+        2.755_726_848_028_971_6e-6,
+        2.480_152_132_234_228e-5,
+        1.984_126_986_304_055_9e-4,
+        1.388_888_891_719_673_6e-3,
+        8.333_333_333_330_065e-3,
+        4.166_666_666_662_416_4e-2,
+        1.666_666_666_666_666_9e-1,
+        5.000_000_000_000_001e-1,
     ];
     const ATANH: &'static [f64] = &[
         1.0 / 23.0,
@@ -84,7 +85,7 @@ impl Elementary for f32 {
     const LOG2_E: f32 = std::f32::consts::LOG2_E;
     const LN2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
     const LOWEST: f32 = -87.0;
-    const EXP: &'static [f32] = &[1.0 / 5_040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5];
+    const EXP: &'static [f32] = &[1.392_617_6e-3, 8.363_173e-3, 4.166_655_6e-2, 1.666_657_8e-1, 0.5];
     const ATANH: &'static [f32] = &[1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0];
     const FRACTION: u32 = 23;
     const FRACTION_MASK: u32 = (1 << 23) - 1;
@@ -97,6 +98,8 @@ impl Elementary for f32 {
 }
 
 type Native<S, T> = <T as SimdFloatElement>::Native<S>;
+/// A few vectors.
+pub(crate) type Several<S, T, const N: usize> = [Native<S, T>; N];
 
 #[inline(always)]
 fn splat<S: Simd, T: Elementary>(simd: S, v: T) -> Native<S, T> {
@@ -113,32 +116,64 @@ fn series<S: Simd, T: Elementary>(simd: S, x: Native<S, T>, coefficients: &[T]) 
     sum
 }
 
-/// (2^n as bits to be added to an exponent, e^r - 1) with x = n ln 2 + r.
+/// `f` of each.
 #[inline(always)]
-fn reduced<S: Simd, T: Elementary>(simd: S, x: Native<S, T>) -> (<Native<S, T> as SimdFloat<S>>::Bits, Native<S, T>) {
-    let x = x.max(splat::<S, T>(simd, T::LOWEST));
-    let shifted = x.mul_add(splat::<S, T>(simd, T::LOG2_E), splat::<S, T>(simd, T::ROUNDER));
-    let n = shifted - splat::<S, T>(simd, T::ROUNDER);
-    let r = n.mul_add(splat::<S, T>(simd, -T::LN2[1]), n.mul_add(splat::<S, T>(simd, -T::LN2[0]), x));
-    let rest = (r * r).mul_add(series::<S, T>(simd, r, T::EXP), r);
-    (shifted.to_bits() << T::FRACTION, rest)
+pub(crate) fn map<V: Copy, const N: usize>(mut x: [V; N], f: impl Fn(V) -> V) -> [V; N] {
+    for v in &mut x {
+        *v = f(*v);
+    }
+    x
+}
+
+/// (x in units of ln 2 as bits that end in n, e^r - 1) with x = n ln 2 + r.
+#[inline(always)]
+fn reduced<S: Simd, T: Elementary, const N: usize>(
+    simd: S,
+    x: Several<S, T, N>,
+) -> (Several<S, T, N>, Several<S, T, N>) {
+    let (rounder, one_over) = (splat::<S, T>(simd, T::ROUNDER), splat::<S, T>(simd, T::LOG2_E));
+    let (large, small) = (splat::<S, T>(simd, -T::LN2[0]), splat::<S, T>(simd, -T::LN2[1]));
+    let (mut shifted, mut r) = (x, x);
+    for (shifted, r) in shifted.iter_mut().zip(&mut r) {
+        *r = r.max(splat::<S, T>(simd, T::LOWEST));
+        *shifted = r.mul_add(one_over, rounder);
+        let n = *shifted - rounder;
+        *r = n.mul_add(small, n.mul_add(large, *r));
+    }
+    let mut rest = [splat::<S, T>(simd, T::EXP[0]); N];
+    for c in &T::EXP[1..] {
+        for (rest, r) in rest.iter_mut().zip(&r) {
+            *rest = rest.mul_add(*r, splat::<S, T>(simd, *c));
+        }
+    }
+    for (rest, r) in rest.iter_mut().zip(&r) {
+        *rest = (*r * *r).mul_add(*rest, *r);
+    }
+    (shifted, rest)
 }
 
 /// e^x for x <= 0.
 #[inline(always)]
-pub(crate) fn exp<S: Simd, T: Elementary>(simd: S, x: Native<S, T>) -> Native<S, T> {
-    let (power, rest) = reduced::<S, T>(simd, x);
-    let sum = rest + Native::<S, T>::splat(simd, T::ONE);
-    Native::<S, T>::from_bits(sum.to_bits() + power)
+pub(crate) fn exp<S: Simd, T: Elementary, const N: usize>(simd: S, x: Several<S, T, N>) -> Several<S, T, N> {
+    let one = splat::<S, T>(simd, T::ONE);
+    let (shifted, mut rest) = reduced::<S, T, N>(simd, x);
+    for (rest, shifted) in rest.iter_mut().zip(&shifted) {
+        let sum = *rest + one;
+        *rest = Native::<S, T>::from_bits(sum.to_bits() + (shifted.to_bits() << T::FRACTION));
+    }
+    rest
 }
 
 /// e^x - 1 for x <= 0, with all digits near 0.
 #[inline(always)]
-pub(crate) fn exp_m1<S: Simd, T: Elementary>(simd: S, x: Native<S, T>) -> Native<S, T> {
-    let (power, rest) = reduced::<S, T>(simd, x);
-    let one = Native::<S, T>::splat(simd, T::ONE);
-    let scale = Native::<S, T>::from_bits(one.to_bits() + power);
-    scale.mul_add(rest, scale - one)
+pub(crate) fn exp_m1<S: Simd, T: Elementary, const N: usize>(simd: S, x: Several<S, T, N>) -> Several<S, T, N> {
+    let one = splat::<S, T>(simd, T::ONE);
+    let (shifted, mut rest) = reduced::<S, T, N>(simd, x);
+    for (rest, shifted) in rest.iter_mut().zip(&shifted) {
+        let scale = Native::<S, T>::from_bits(one.to_bits() + (shifted.to_bits() << T::FRACTION));
+        *rest = scale.mul_add(*rest, scale - one);
+    }
+    rest
 }
 
 /// ln(1 + x) for x >= 0, with all digits near 0.
@@ -166,10 +201,20 @@ pub(crate) fn ln_1p<S: Simd, T: Elementary>(simd: S, x: Native<S, T>) -> Native<
 
 /// tanh x.
 #[inline(always)]
-pub(crate) fn tanh<S: Simd, T: Elementary>(simd: S, x: Native<S, T>) -> Native<S, T> {
-    let two = Native::<S, T>::splat(simd, T::TWO);
-    let e = exp_m1::<S, T>(simd, -(x.abs() * two));
-    (-e / (e + two)).copysign(x)
+pub(crate) fn tanh<S: Simd, T: Elementary, const N: usize>(simd: S, x: Several<S, T, N>) -> Several<S, T, N> {
+    let two = splat::<S, T>(simd, T::TWO);
+    let mut out = exp_m1::<S, T, N>(
+        simd,
+        map(
+            x,
+            #[inline(always)]
+            |x| -(x.abs() * two),
+        ),
+    );
+    for (e, x) in out.iter_mut().zip(x) {
+        *e = (-*e / (*e + two)).copysign(x);
+    }
+    out
 }
 
 /// x^power by repeated squaring, for any sign of x.

@@ -3,12 +3,15 @@
 //! The rows are cut into an odd number p of groups. Round r takes the pairs of groups (i, j) with i + j = r (mod p): each
 //! group stands in one pair of a round, so that the pairs can be worked on side by side, and over all rounds each pair of
 //! groups comes once. A tile is used twice, as A_ij and as A_ji. A row of Y collects its sums round by round: in the
-//! same order, and so with the same bits, whoever does the work.
+//! same order, and so with the same bits, whoever does the work. Threads take the pairs one after the other; a pair waits
+//! for its two groups to be done with the round before, not for the others.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use fearless_simd::{Level, dispatch, prelude::*};
 use memmap2::MmapMut;
 use rayon::prelude::*;
 
@@ -170,28 +173,29 @@ pub(crate) fn multiply<T: Real>(
         (Some(cache), Some(kept)) => places(&mut kept.memory, &cache.lengths),
         _ => Vec::new(),
     };
-    let workspaces = Mutex::new(Vec::new());
-    let mut total = 0.0;
-    for round in 0..grid.groups {
-        let pairs: Vec<(usize, usize)> = grid.pairs(round).collect();
-        let sums: Vec<f64> = pairs
-            .into_par_iter()
-            .map(|(i, j)| {
-                let mut space = lock(&workspaces).pop().unwrap_or_else(Workspace::new);
-                let mut first = lock(&outputs[i]);
-                let mut second = (i != j).then(|| lock(&outputs[j]));
-                let mut pair = Pair { grid, i, j, b, unit, tiles, exec, inputs: (&inputs[i], &inputs[j]) };
-                let mut place = places.get(i * (i + 1) / 2 + j).map(lock);
-                let place = place.as_mut().map(|p| (&mut ***p, complete));
-                let second = second.as_mut().map(|s| s.as_mut_slice());
-                let sum = pair.work(place, &mut first, second, &mut space);
-                lock(&workspaces).push(space);
-                sum
-            })
-            .collect::<Result<_>>()?;
-        total += sums.iter().sum::<f64>();
-        exec.tell(Progress::Tiles { done: round + 1, of: grid.groups });
-    }
+    let turns = Turns::new(grid);
+    let work = || -> Result<Vec<f64>> {
+        let mut space = Workspace::new();
+        let mut sums = vec![0.0; turns.pairs.len()];
+        let _stop = StopOnPanic(&turns);
+        while let Some((at, (i, j))) = turns.next() {
+            let mut first = lock(&outputs[i]);
+            let mut second = (i != j).then(|| lock(&outputs[j]));
+            let mut pair = Pair { grid, i, j, b, unit, tiles, exec, inputs: (&inputs[i], &inputs[j]) };
+            let mut place = places.get(i * (i + 1) / 2 + j).map(lock);
+            let place = place.as_mut().map(|p| (&mut ***p, complete));
+            let second = second.as_mut().map(|s| s.as_mut_slice());
+            sums[at] = pair.work(place, &mut first, second, &mut space).inspect_err(|_| turns.stop())?;
+            if let Some(done) = turns.done(at) {
+                exec.tell(Progress::Tiles { done, of: grid.groups });
+            }
+        }
+        Ok(sums)
+    };
+    let sums: Vec<Vec<f64>> =
+        (0..rayon::current_num_threads()).into_par_iter().map(|_| work()).collect::<Result<_>>()?;
+    // Each pair was done by one thread: where the others have 0.
+    let total = (0..turns.pairs.len()).map(|at| sums.iter().map(|s| s[at]).sum::<f64>()).sum();
     drop(places);
     if let Some(kept) = &mut kept {
         kept.complete = true;
@@ -208,6 +212,81 @@ pub(crate) fn multiply<T: Real>(
 
 fn lock<V>(mutex: &Mutex<V>) -> std::sync::MutexGuard<'_, V> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Who works on what, and when.
+struct Turns {
+    grid: Grid,
+    /// All pairs, round by round.
+    pairs: Vec<(usize, usize)>,
+    /// The next pair to be taken.
+    next: AtomicUsize,
+    /// The rounds that each group is done with.
+    rounds: Vec<AtomicUsize>,
+    /// Pairs that are done.
+    done: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+impl Turns {
+    fn new(grid: Grid) -> Self {
+        Turns {
+            grid,
+            pairs: (0..grid.groups).flat_map(|round| grid.pairs(round)).collect(),
+            next: AtomicUsize::new(0),
+            rounds: (0..grid.groups).map(|_| AtomicUsize::new(0)).collect(),
+            done: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Pairs of a round: half the groups, and the one that meets itself.
+    fn per_round(&self) -> usize {
+        self.grid.groups.div_ceil(2)
+    }
+
+    /// The next pair, as soon as it is its turn. It waits for earlier pairs only, and those are being worked on.
+    fn next(&self) -> Option<(usize, (usize, usize))> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        let (i, j) = *self.pairs.get(at)?;
+        let round = at / self.per_round();
+        for group in [i, j] {
+            let mut looks = 0;
+            while self.rounds[group].load(Ordering::Acquire) < round {
+                if self.stopped.load(Ordering::Relaxed) {
+                    return None;
+                }
+                looks += 1;
+                if looks < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
+            }
+        }
+        (!self.stopped.load(Ordering::Relaxed)).then_some((at, (i, j)))
+    }
+
+    /// Notes that a pair is done; how many rounds are, if it was the last of one.
+    fn done(&self, at: usize) -> Option<usize> {
+        let ((i, j), round) = (self.pairs[at], at / self.per_round());
+        for group in [i, j] {
+            self.rounds[group].store(round + 1, Ordering::Release);
+        }
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        done.is_multiple_of(self.per_round()).then(|| done / self.per_round())
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Lets the other threads end when one of them panics.
+struct StopOnPanic<'a>(&'a Turns);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
 }
 
 /// Buffers of one thread.
@@ -264,7 +343,7 @@ impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
             at += len;
             let diagonal = rows == cols;
             if let Some(unit) = self.unit {
-                sum += sum_of_squares(values, 1.0 / unit) * if diagonal { 1.0 } else { 2.0 };
+                sum += sum_of_squares(self.exec.level(), values, 1.0 / unit) * if diagonal { 1.0 } else { 2.0 };
             }
             let shape = (rows.len(), cols.len());
             let (r, c) = (rows.start - self.grid.rows(self.i).start, cols.start - self.grid.rows(self.j).start);
@@ -283,17 +362,29 @@ fn add<T: Real>(out: &mut [f64], product: &[T]) {
     out.iter_mut().zip(product).for_each(|(v, p)| *v += p.to_f64());
 }
 
-fn sum_of_squares<T: Real>(values: &[T], scale: f64) -> f64 {
-    let square = |v: &T| (v.to_f64() * scale) * (v.to_f64() * scale);
-    let mut parts = [0.0; 8];
-    let chunks = values.chunks_exact(8);
-    let rest: f64 = chunks.remainder().iter().map(square).sum();
-    for chunk in chunks {
-        for (part, v) in parts.iter_mut().zip(chunk) {
-            *part += square(v);
-        }
-    }
-    parts.iter().sum::<f64>() + rest
+/// The sum of the squares of values times a scale.
+fn sum_of_squares<T: Real>(level: Level, values: &[T], scale: f64) -> f64 {
+    dispatch!(level, simd => squares(simd, values, scale))
+}
+
+/// In sixteen sums, whatever the instruction set.
+#[inline(always)]
+fn squares<S: Simd, T: Real>(simd: S, values: &[T], scale: f64) -> f64 {
+    simd.vectorize(
+        #[inline(always)]
+        || {
+            let mut parts = [0.0; 16];
+            let chunks = values.chunks_exact(16);
+            let rest: f64 = chunks.remainder().iter().map(|v| (v.to_f64() * scale).powi(2)).sum();
+            for chunk in chunks {
+                for (part, v) in parts.iter_mut().zip(chunk) {
+                    let v = v.to_f64() * scale;
+                    *part += v * v;
+                }
+            }
+            parts.iter().sum::<f64>() + rest
+        },
+    )
 }
 
 #[cfg(test)]

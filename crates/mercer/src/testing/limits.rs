@@ -15,8 +15,15 @@ fn sweep<S: Simd, T: Elementary>(simd: S, values: &mut [T]) {
         #[inline(always)]
         || {
             let len = <T::Native<S>>::LEN;
-            for v in values.chunks_exact_mut(len) {
-                vector::exp::<S, T>(simd, <T::Native<S>>::from_slice(simd, v)).store_slice(v);
+            for four in values.chunks_exact_mut(4 * len) {
+                let x = std::array::from_fn(
+                    #[inline(always)]
+                    |i| <T::Native<S>>::from_slice(simd, &four[i * len..(i + 1) * len]),
+                );
+                let values: [T::Native<S>; 4] = vector::exp::<S, T, 4>(simd, x);
+                for (v, out) in values.iter().zip(four.chunks_exact_mut(len)) {
+                    v.store_slice(out);
+                }
             }
         },
     );

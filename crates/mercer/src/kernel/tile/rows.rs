@@ -18,7 +18,7 @@ pub(crate) enum Means {
 }
 
 /// Up to this many points, distances are computed by differences.
-pub(crate) const FEW: usize = 1024;
+pub(crate) const FEW: usize = 600;
 
 impl Means {
     /// For a Gram matrix of n points, or for new points against n.

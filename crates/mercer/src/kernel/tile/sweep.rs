@@ -5,7 +5,7 @@ use fearless_simd::{Level, dispatch, prelude::*};
 use crate::kernel::Nu;
 use crate::kernel::profile::Profile;
 use crate::real::Real;
-use crate::vector;
+use crate::vector::{self, map};
 
 /// What the numbers of a tile are before the profile is applied.
 #[derive(Clone, Copy)]
@@ -29,6 +29,10 @@ pub(super) fn sweep<T: Real>(
 }
 
 type Native<S, T> = <T as SimdFloatElement>::Native<S>;
+
+/// Vectors that go through a profile side by side.
+const SIDE_BY_SIDE: usize = 4;
+type Four<S, T> = vector::Several<S, T, SIDE_BY_SIDE>;
 
 /// One line per profile: what [`Profile::value`] and [`Profile::deviation`] are for one number.
 #[inline(always)]
@@ -59,7 +63,13 @@ fn profiles<S: Simd, T: Real>(
                 width,
                 out,
                 #[inline(always)]
-                |s| vector::power::<S, T>(simd, s.mul_add(gamma, coef0), degree),
+                |s| {
+                    map(
+                        s,
+                        #[inline(always)]
+                        |s| vector::power::<S, T>(simd, s.mul_add(gamma, coef0), degree),
+                    )
+                },
             );
         }
         (Profile::Tanh { gamma, coef0 }, _) => {
@@ -70,30 +80,37 @@ fn profiles<S: Simd, T: Real>(
                 width,
                 out,
                 #[inline(always)]
-                |s| vector::tanh::<S, T>(simd, s.mul_add(gamma, coef0)),
+                |s| {
+                    let x = map(
+                        s,
+                        #[inline(always)]
+                        |s| s.mul_add(gamma, coef0),
+                    );
+                    vector::tanh::<S, T, SIDE_BY_SIDE>(simd, x)
+                },
             );
         }
-        (Profile::Exponential { gamma }, false) => {
+        (Profile::Exponential { gamma }, deviation) => {
             let gamma = splat(-gamma);
-            each(
-                simd,
-                raw,
-                width,
-                out,
-                #[inline(always)]
-                |s| vector::exp::<S, T>(simd, s * gamma),
-            );
-        }
-        (Profile::Exponential { gamma }, true) => {
-            let gamma = splat(-gamma);
-            each(
-                simd,
-                raw,
-                width,
-                out,
-                #[inline(always)]
-                |s| vector::exp_m1::<S, T>(simd, s * gamma),
-            );
+            if deviation {
+                each(
+                    simd,
+                    raw,
+                    width,
+                    out,
+                    #[inline(always)]
+                    |s| vector::exp_m1::<S, T, SIDE_BY_SIDE>(simd, times(s, gamma)),
+                );
+            } else {
+                each(
+                    simd,
+                    raw,
+                    width,
+                    out,
+                    #[inline(always)]
+                    |s| vector::exp::<S, T, SIDE_BY_SIDE>(simd, times(s, gamma)),
+                );
+            }
         }
         (Profile::Rational { alpha, length }, deviation) => {
             let (scale, alpha) = (splat(1.0 / length / (2.0 * alpha) / length), splat(-alpha));
@@ -104,8 +121,12 @@ fn profiles<S: Simd, T: Real>(
                 out,
                 #[inline(always)]
                 |s| {
-                    let x = vector::ln_1p::<S, T>(simd, s * scale) * alpha;
-                    if deviation { vector::exp_m1::<S, T>(simd, x) } else { vector::exp::<S, T>(simd, x) }
+                    let x = map(
+                        s,
+                        #[inline(always)]
+                        |s| vector::ln_1p::<S, T>(simd, s * scale) * alpha,
+                    );
+                    if deviation { vector::exp_m1::<S, T, _>(simd, x) } else { vector::exp::<S, T, _>(simd, x) }
                 },
             );
         }
@@ -118,7 +139,7 @@ fn profiles<S: Simd, T: Real>(
             };
             let (scale, third) = (splat(root / length), splat(if nu == Nu::FiveHalves { 1.0 / 3.0 } else { 0.0 }));
             let linear = splat(if nu == Nu::Half { 0.0 } else { 1.0 });
-            let (far, small) = (splat(-T::LOWEST.to_f64()), splat(0.5));
+            let (lowest, small) = (splat(T::LOWEST.to_f64()), splat(-0.5));
             let matern_series = MaternSeries::new(nu);
             each(
                 simd,
@@ -127,19 +148,27 @@ fn profiles<S: Simd, T: Real>(
                 out,
                 #[inline(always)]
                 |s| {
-                    // Far out the exponential is as good as 0, and the polynomial must not be infinite.
-                    let a = (s.sqrt() * scale).min(far);
-                    let p = (a * third + linear) * a;
-                    if !deviation {
-                        return (p + one) * vector::exp::<S, T>(simd, -a);
+                    // x = -a. Far out the exponential is as good as 0, and the polynomial must not be infinite.
+                    let x = map(
+                        s,
+                        #[inline(always)]
+                        |s| (-(s.sqrt() * scale)).max(lowest),
+                    );
+                    let mut out =
+                        if deviation { vector::exp_m1::<S, T, _>(simd, x) } else { vector::exp::<S, T, _>(simd, x) };
+                    for (e, x) in out.iter_mut().zip(x) {
+                        let p = (x * third - linear) * x;
+                        if !deviation {
+                            *e *= p + one;
+                            continue;
+                        }
+                        *e = p.mul_add(*e + one, *e);
+                        // Near 0 the two terms cancel: there the series is summed.
+                        if nu != Nu::Half {
+                            *e = x.simd_gt(small).select(matern_series.at::<S, T>(simd, -x), *e);
+                        }
                     }
-                    let e = vector::exp_m1::<S, T>(simd, -a);
-                    let direct = p.mul_add(e + one, e);
-                    if nu == Nu::Half {
-                        return direct;
-                    }
-                    // Near 0 the two terms cancel: there the series is summed.
-                    a.simd_lt(small).select(matern_series.at::<S, T>(simd, a), direct)
+                    out
                 },
             );
         }
@@ -177,15 +206,9 @@ impl MaternSeries {
     }
 }
 
-/// `f` of every statistic, a vector at a time.
+/// `f` of every statistic, a few vectors at a time.
 #[inline(always)]
-fn each<S: Simd, T: Real>(
-    simd: S,
-    raw: Raw<'_, T>,
-    width: usize,
-    out: &mut [T],
-    f: impl Fn(Native<S, T>) -> Native<S, T>,
-) {
+fn each<S: Simd, T: Real>(simd: S, raw: Raw<'_, T>, width: usize, out: &mut [T], f: impl Fn(Four<S, T>) -> Four<S, T>) {
     simd.vectorize(
         #[inline(always)]
         || match raw {
@@ -210,7 +233,12 @@ fn each<S: Simd, T: Real>(
                         line,
                         cols,
                         #[inline(always)]
-                        |dot, other| f(dot.mul_add(minus_two, norm + other).max(zero)),
+                        |mut dots, others| {
+                            for (dot, other) in dots.iter_mut().zip(others) {
+                                *dot = dot.mul_add(minus_two, norm + other).max(zero);
+                            }
+                            f(dots)
+                        },
                     );
                 }
             }
@@ -218,36 +246,62 @@ fn each<S: Simd, T: Real>(
     );
 }
 
-/// `f(value, beside)` of a line and of the numbers beside it (zeros when there are none).
+/// `f(values, beside)` of a line and of the numbers beside it (zeros when there are none).
 #[inline(always)]
-fn lanes<S: Simd, T: Real>(
-    simd: S,
-    line: &mut [T],
-    beside: &[T],
-    f: impl Fn(Native<S, T>, Native<S, T>) -> Native<S, T>,
-) {
-    let len = Native::<S, T>::LEN;
-    let zero = Native::<S, T>::splat(simd, T::from_f64(0.0));
-    let whole = line.len() / len * len;
+fn lanes<S: Simd, T: Real>(simd: S, line: &mut [T], beside: &[T], f: impl Fn(Four<S, T>, Four<S, T>) -> Four<S, T>) {
+    let step = Native::<S, T>::LEN * SIDE_BY_SIDE;
+    let whole = line.len() / step * step;
     let (body, rest) = line.split_at_mut(whole);
+    let none = [Native::<S, T>::splat(simd, T::ZERO); SIDE_BY_SIDE];
     if beside.is_empty() {
-        for v in body.chunks_exact_mut(len) {
-            f(Native::<S, T>::from_slice(simd, v), zero).store_slice(v);
+        for v in body.chunks_exact_mut(step) {
+            store::<S, T>(f(load::<S, T>(simd, v), none), v);
         }
     } else {
-        for (v, w) in body.chunks_exact_mut(len).zip(beside.chunks_exact(len)) {
-            f(Native::<S, T>::from_slice(simd, v), Native::<S, T>::from_slice(simd, w)).store_slice(v);
+        for (v, w) in body.chunks_exact_mut(step).zip(beside.chunks_exact(step)) {
+            store::<S, T>(f(load::<S, T>(simd, v), load::<S, T>(simd, w)), v);
         }
     }
     if !rest.is_empty() {
-        // The last few go through a vector of their own: an entry has the same bits wherever it stands.
-        let (mut v, mut w) = (zero, zero);
-        v.as_mut_slice()[..rest.len()].copy_from_slice(rest);
+        // The last few go through vectors of their own: an entry has the same bits wherever it stands.
+        let (mut v, mut w) = (none, none);
+        copy(&*rest, v.iter_mut().flat_map(|v| v.as_mut_slice()));
         if !beside.is_empty() {
-            w.as_mut_slice()[..rest.len()].copy_from_slice(&beside[whole..]);
+            copy(&beside[whole..], w.iter_mut().flat_map(|w| w.as_mut_slice()));
         }
-        rest.copy_from_slice(&f(v, w).as_slice()[..rest.len()]);
+        let values = f(v, w);
+        copy(values.iter().flat_map(|v| v.as_slice()), rest);
     }
+}
+
+/// Each times one and the same factor.
+#[inline(always)]
+fn times<V: Copy + std::ops::Mul<Output = V>>(s: [V; SIDE_BY_SIDE], factor: V) -> [V; SIDE_BY_SIDE] {
+    map(
+        s,
+        #[inline(always)]
+        |s| s * factor,
+    )
+}
+
+#[inline(always)]
+fn load<S: Simd, T: Real>(simd: S, from: &[T]) -> Four<S, T> {
+    let len = Native::<S, T>::LEN;
+    std::array::from_fn(
+        #[inline(always)]
+        |i| Native::<S, T>::from_slice(simd, &from[i * len..(i + 1) * len]),
+    )
+}
+
+#[inline(always)]
+fn store<S: Simd, T: Real>(values: Four<S, T>, to: &mut [T]) {
+    for (v, to) in values.iter().zip(to.chunks_exact_mut(Native::<S, T>::LEN)) {
+        v.store_slice(to);
+    }
+}
+
+fn copy<'a, T: Real>(from: impl IntoIterator<Item = &'a T>, to: impl IntoIterator<Item = &'a mut T>) {
+    to.into_iter().zip(from).for_each(|(to, v)| *to = *v);
 }
 
 #[cfg(test)]
