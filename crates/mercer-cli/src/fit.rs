@@ -13,6 +13,8 @@ use crate::progress::Watch;
 
 /// Components when nobody says how many.
 const DEFAULT_COMPONENTS: usize = 10;
+/// The name of the memory budget in a checkpoint.
+const BUDGET: &str = "memory budget";
 
 pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let to_stdout = args.output.as_deref() == Some("-");
@@ -148,7 +150,14 @@ impl Spec {
             let (model, scores) = self.fit(&data.points, &exec).map_err(|e| data.about(e))?;
             return Ok((model, scores, None));
         }
-        let (watch, exec) = Watch::new(args, self.task(args, data, run), terminal.is_quiet(), exec)?;
+        // The plan depends on the budget, which depends on what is free, unless it is told: what was planned stays.
+        let earlier = args.checkpoint.as_ref().filter(|_| args.resume).and_then(mercer_io::Checkpoint::task_of);
+        let earlier = earlier.unwrap_or_default().into_iter().find(|(name, _)| name == BUDGET);
+        let earlier = earlier.and_then(|(_, value)| value.parse().ok());
+        let free = exec.memory_budget();
+        let exec = exec.memory(run.memory.or(earlier).unwrap_or(free));
+        let budget = earlier.unwrap_or(exec.memory_budget());
+        let (watch, exec) = Watch::new(args, self.task(args, data, run, budget), terminal.is_quiet(), exec)?;
         match self.fit(&data.points, &exec) {
             Ok((model, scores)) => {
                 watch.clear();
@@ -163,7 +172,7 @@ impl Spec {
     }
 
     /// All that the passes of a fit depend on.
-    fn task(&self, args: &FitArgs, data: &Input, run: &RunArgs) -> Vec<(String, String)> {
+    fn task(&self, args: &FitArgs, data: &Input, run: &RunArgs, budget: u64) -> Vec<(String, String)> {
         let (n, d) = (data.points.n(), data.points.d());
         let components = args.components.map_or("the default".to_string(), |k| k.to_string());
         let tolerance = args.tolerance.map_or("the default".to_string(), |t| t.to_string());
@@ -173,6 +182,7 @@ impl Spec {
             ("number of components", components),
             ("tolerance", tolerance),
             ("seed", run.seed.to_string()),
+            (BUDGET, budget.to_string()),
             ("version", env!("CARGO_PKG_VERSION").to_string()),
         ];
         facts.map(|(name, value)| (name.to_string(), value)).to_vec()

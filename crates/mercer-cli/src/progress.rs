@@ -36,21 +36,22 @@ impl Watch {
         let tell = Arc::new(move |p: Progress| shown.lock().unwrap_or_else(PoisonError::into_inner).take(p));
         let flag = Arc::new(AtomicBool::new(false));
         let set = Arc::clone(&flag);
+        let (kept, output) = (Arc::clone(&checkpoint), args.output.clone());
         // Without a handler Ctrl-C ends the process, as it always did.
         let _ = ctrlc::set_handler(move || {
-            let leave = || {
+            if set.swap(true, Ordering::SeqCst) {
                 let _ = writeln!(std::io::stderr(), "interrupted");
                 std::process::exit(INTERRUPTED.into());
-            };
-            if set.swap(true, Ordering::SeqCst) {
-                leave();
             }
-            let set = Arc::clone(&set);
+            let (set, kept, output) = (Arc::clone(&set), Arc::clone(&kept), output.clone());
             std::thread::spawn(move || {
                 std::thread::sleep(PATIENCE);
-                // Still set: nobody has begun to clean up.
-                if set.load(Ordering::SeqCst) {
-                    leave();
+                // Still set: the work has not come to an end of itself. What is there is kept from here.
+                if set.swap(false, Ordering::SeqCst) {
+                    let (message, help) = keep(&kept, output.as_deref());
+                    let help = help.map(|h| format!(" help: {h}\n")).unwrap_or_default();
+                    let _ = write!(std::io::stderr(), "error: {message}\n{help}");
+                    std::process::exit(INTERRUPTED.into());
                 }
             });
         });
@@ -68,59 +69,61 @@ impl Watch {
 
     /// The work was interrupted: what is there is kept, and the way to go on is told.
     pub(crate) fn interrupted(self, output: Option<&str>) -> Failure {
-        self.clear();
-        let passes = match self.checkpoint.passes() {
-            0 => {
-                self.remove_if_empty();
-                let message = "interrupted before the first pass was done".into();
-                return Failure::Interrupted { message, help: None };
-            }
-            1 => "1 pass is".to_string(),
-            n => format!("{n} passes are"),
-        };
-        let folder: PathBuf = match self.checkpoint.folder() {
-            Some(folder) => folder.into(),
-            None => {
-                let prefix = output.filter(|o| *o != "-").unwrap_or("mercer");
-                let free = |n: usize| {
-                    PathBuf::from(format!(
-                        "{prefix}.checkpoint{}",
-                        if n == 1 { String::new() } else { format!("-{n}") }
-                    ))
-                };
-                let folder = (1..).map(free).find(|f| !f.exists()).expect("some name is free");
-                if let Err(e) = self.checkpoint.save_to(&folder) {
-                    let message = format!("interrupted; {passes} done, but cannot be kept: {e}");
-                    return Failure::Interrupted { message, help: e.help() };
-                }
-                folder
-            }
-        };
-        let message = format!("interrupted; {passes} kept in {}", folder.display());
-        Failure::Interrupted { message, help: Some(format!("go on with: {}", again(&folder))) }
+        if !self.clear() {
+            // Somebody else keeps it and ends the process.
+            std::thread::sleep(Duration::MAX);
+        }
+        let (message, help) = keep(&self.checkpoint, output);
+        Failure::Interrupted { message, help }
     }
 
     /// The work failed otherwise.
     pub(crate) fn failed(self) {
         self.clear();
-        self.remove_if_empty();
+        remove_if_empty(&self.checkpoint);
     }
 
-    /// A checkpoint without a pass is of no use, and would be in the way of the next one.
-    fn remove_if_empty(&self) {
-        if self.checkpoint.passes() == 0 {
-            let _ = self.checkpoint.remove();
-        }
-    }
-
-    /// The line goes.
-    pub(crate) fn clear(&self) {
+    /// The line goes; whether there was an interruption that nobody has taken care of yet.
+    pub(crate) fn clear(&self) -> bool {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flag) = &line.flag {
-            flag.store(false, Ordering::SeqCst);
-        }
         line.show("");
+        line.flag.as_ref().is_some_and(|flag| flag.swap(false, Ordering::SeqCst))
     }
+}
+
+/// A checkpoint without a pass is of no use, and would be in the way of the next one.
+fn remove_if_empty(checkpoint: &Checkpoint) {
+    if checkpoint.passes() == 0 {
+        let _ = checkpoint.remove();
+    }
+}
+
+/// Keeps what is there, in a folder beside the output if there is none yet; what to say, and how to go on.
+fn keep(checkpoint: &Checkpoint, output: Option<&str>) -> (String, Option<String>) {
+    let passes = match checkpoint.passes() {
+        0 => {
+            remove_if_empty(checkpoint);
+            return ("interrupted before the first pass was done".into(), None);
+        }
+        1 => "1 pass is".to_string(),
+        n => format!("{n} passes are"),
+    };
+    let folder: PathBuf = match checkpoint.folder() {
+        Some(folder) => folder.into(),
+        None => {
+            let prefix = output.filter(|o| *o != "-").unwrap_or("mercer");
+            let free = |n: usize| {
+                PathBuf::from(format!("{prefix}.checkpoint{}", if n == 1 { String::new() } else { format!("-{n}") }))
+            };
+            let folder = (1..).map(free).find(|f| !f.exists()).expect("some name is free");
+            if let Err(e) = checkpoint.save_to(&folder) {
+                return (format!("interrupted; {passes} done, but cannot be kept: {e}"), e.help());
+            }
+            folder
+        }
+    };
+    let message = format!("interrupted; {passes} kept in {}", folder.display());
+    (message, Some(format!("go on with: {}", again(&folder))))
 }
 
 /// The same command, going on from a checkpoint.

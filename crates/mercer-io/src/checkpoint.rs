@@ -83,6 +83,13 @@ impl Checkpoint {
         Ok(Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) })
     }
 
+    /// What the checkpoint in a folder is of; `None` when there is none that can be read.
+    pub fn task_of(folder: impl AsRef<Path>) -> Option<Task> {
+        let manifest = folder.as_ref().join(MANIFEST).display().to_string();
+        let bytes = read_file(&manifest, 1_000_000).ok()?;
+        serde_json::from_slice::<Manifest>(&bytes).ok().map(|m| m.task)
+    }
+
     /// Goes on from the checkpoint in a folder.
     ///
     /// # Errors

@@ -73,7 +73,7 @@ pub enum Instructions {
     /// The best that the processor has, found at run time.
     #[default]
     Best,
-    /// One number at a time, in plain loops: slow, for comparison.
+    /// Kernel values one number at a time, in plain loops: slow, for comparison.
     Scalar,
 }
 

@@ -136,6 +136,11 @@ impl Features {
         }
     }
 
+    /// Whether products of coordinates are taken of new points.
+    pub(crate) fn takes_products(&self) -> bool {
+        matches!(self, Features::Kernel { .. })
+    }
+
     pub(crate) fn check_dimensions<T: Real>(&self, x: PointsRef<'_, T>) -> Result<()> {
         if x.d() == self.d() {
             return Ok(());

@@ -47,7 +47,7 @@ impl<T: Real> Landmarks<T> {
     {
         exec.tell(Progress::Landmarks);
         let mut rng = Rng::new(exec.seed_value() ^ 0x6c61_6e64);
-        let centres = k_means(points, r, &mut rng, exec)?;
+        let centres = k_means(points, bound.shift(), r, &mut rng, exec)?;
         let Some(mut factor) = Factor::of_landmarks(bound, rows, centres, r / 2, exec)? else { return Ok(None) };
         let own: Vec<f64> = (0..rows.n()).map(|i| bound.kernel().self_value(points.row(i))).collect();
         let mut left = factor.residual_diagonal(&own);
@@ -108,8 +108,8 @@ impl<T: Real> Precondition for Landmarks<T> {
     }
 }
 
-/// Centres of a sample of the points: Lloyd's steps from random ones.
-fn k_means(points: &Points<f64>, r: usize, rng: &mut Rng, exec: &Exec) -> Result<Points<f64>> {
+/// Centres of a sample of the points: Lloyd's steps from random ones, all less a point in the middle.
+fn k_means(points: &Points<f64>, middle: &[f64], r: usize, rng: &mut Rng, exec: &Exec) -> Result<Points<f64>> {
     let (n, d) = (points.n(), points.d());
     let mut order: Vec<usize> = (0..n).collect();
     let taken = (SAMPLE * r).min(n);
@@ -118,7 +118,7 @@ fn k_means(points: &Points<f64>, r: usize, rng: &mut Rng, exec: &Exec) -> Result
         order.swap(i, j);
     }
     let r = r.min(taken);
-    let sample = Points::from_fn(taken, d, |i, j| points.row(order[i])[j]);
+    let sample = Points::from_fn(taken, d, |i, j| points.row(order[i])[j] - middle[j]);
     let mut centres = Points::from_fn(r, d, |i, j| sample.row(i)[j]);
     for _ in 0..STEPS {
         exec.go_on()?;
@@ -134,7 +134,7 @@ fn k_means(points: &Points<f64>, r: usize, rng: &mut Rng, exec: &Exec) -> Result
             }
         }
     }
-    Ok(centres)
+    Ok(Points::from_fn(r, d, |i, j| centres.row(i)[j] + middle[j]))
 }
 
 /// The centre nearest to each point.

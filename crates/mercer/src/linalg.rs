@@ -201,12 +201,25 @@ pub(crate) fn rows_times<T: Real>(values: &[T], width: usize, used: usize, c: &[
     out
 }
 
-/// Adds X'X to the lower half of `scatter`, on the calling thread.
+/// Adds X'X to the lower half of `scatter` (and some of the upper), on the calling thread: strips of rows as high as the
+/// kernels of matrix products are, each as far as the diagonal. What is left at the end is as high when turned.
 pub(crate) fn add_scatter(scatter: &mut Block, x: PointsRef<'_, f64>) {
-    use BlockStructure::{Rectangular, TriangularLower};
-    let x = MatRef::from_row_major_slice(x.as_slice(), x.n(), x.d());
-    let out = view_mut(scatter);
-    triangular::matmul(out, TriangularLower, Accum::Add, x.transpose(), Rectangular, x, Rectangular, 1.0, Par::Seq);
+    const STRIP: usize = 12;
+    let d = x.d();
+    let x = MatRef::from_row_major_slice(x.as_slice(), x.n(), d);
+    let whole = d - d % STRIP;
+    for start in (0..whole).step_by(STRIP) {
+        let strip = view_mut(scatter).submatrix_mut(start, 0, STRIP, start + STRIP);
+        let columns = x.subcols(start, STRIP).transpose();
+        matmul(strip, Accum::Add, columns, x.subcols(0, start + STRIP), 1.0, Par::Seq);
+    }
+    let mut last = Block::zeros(d, d - whole);
+    matmul(view_mut(&mut last), Accum::Replace, x.transpose(), x.subcols(whole, d - whole), 1.0, Par::Seq);
+    for j in 0..last.b() {
+        for i in 0..=whole + j {
+            *scatter.at_mut(whole + j, i) += last.at(i, j);
+        }
+    }
 }
 
 /// X X', both halves.

@@ -11,7 +11,9 @@ use crate::points::{Points, PointsRef};
 use crate::real::{Real, SQUARABLE};
 
 /// Rows that are centred and multiplied together.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 512;
+/// Rows that are measured together.
+const FEW: usize = 32;
 /// Parts that are summed apart and then merged in a fixed tree, however many threads there are.
 const PARTS: usize = 16;
 
@@ -66,17 +68,20 @@ impl Moments {
     pub fn of_with<'a, T: Real>(points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Self> {
         let x = points.into();
         x.check_shape(0)?;
-        let moments = fold(x, exec, Moments::empty, Moments::of_chunk, Moments::add)?;
+        let of_chunk = |x: PointsRef<'_, T>, before: &Moments, centred: &mut Vec<f64>| {
+            Moments::of_chunk(x, &before.columns.mean, centred)
+        };
+        let moments = fold(x, exec, Moments::empty, of_chunk, Moments::add)?;
         moments.columns.check(x)?;
         Ok(moments)
     }
 
-    fn of_chunk<T: Real>(x: PointsRef<'_, T>, centred: &mut Vec<f64>) -> Self {
+    fn of_chunk<T: Real>(x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) -> Self {
         let (n, d) = (x.n() as f64, x.d());
-        let (columns, left) = Columns::of_chunk(x, centred);
+        let (columns, left) = Columns::of_chunk(x, guess, centred);
         let mut scatter = Block::zeros(d, d);
         linalg::add_scatter(&mut scatter, PointsRef::new(centred, x.n(), d).expect("as many values"));
-        // The mean was rounded; the scatter about it exceeds the true one by n (error)^2, which is taken off.
+        // The scatter about something near the mean exceeds the true one by n (distance)^2, which is taken off.
         for j in 0..d {
             for i in j..d {
                 *scatter.at_mut(i, j) -= n * left[i] * left[j];
@@ -182,7 +187,7 @@ impl Columns {
             x,
             exec,
             Columns::empty,
-            |x, centred| Columns::of_chunk(x, centred).0,
+            |x, before, centred| Columns::of_chunk(x, &before.mean, centred).0,
             |a, b| {
                 a.add(b);
             },
@@ -203,11 +208,11 @@ impl Columns {
         x.check_not_huge()
     }
 
-    /// The numbers of a few rows, and what rounding left of the mean in the rows less the mean, which go to `centred`.
-    fn of_chunk<T: Real>(x: PointsRef<'_, T>, centred: &mut Vec<f64>) -> (Self, Vec<f64>) {
+    /// The numbers of a few rows, and what was left of the mean in the rows less about the mean, which go to `centred`.
+    fn of_chunk<T: Real>(x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) -> (Self, Vec<f64>) {
         let mut m = Columns::empty(x.d());
         m.n = x.n() as u64;
-        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || m.measure(x, centred)));
+        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || m.measure(x, guess, centred)));
         let left = m.rest.clone();
         for (j, l) in left.iter().enumerate() {
             m.squares[j] -= m.n as f64 * l * l;
@@ -216,34 +221,71 @@ impl Columns {
         (m, left)
     }
 
-    /// Range and mean, the mean from the first row on, and then the rows less the mean.
+    /// Ranges and means, and the rows less the means. One look at the rows is enough where the guess at a mean is within
+    /// half a standard deviation of it, as the mean of the rows before mostly is; else the mean is taken first.
     #[inline(always)]
-    fn measure<T: Real>(&mut self, x: PointsRef<'_, T>, centred: &mut Vec<f64>) {
-        let (n, d) = (x.n(), x.d());
-        let first: Vec<f64> = x.row(0).iter().map(|v| v.to_f64()).collect();
-        let Columns { mean, rest, squares, low, high, .. } = self;
-        for row in x.as_slice().chunks_exact(d) {
-            for ((((v, first), mean), low), high) in
-                row.iter().zip(&first).zip(&mut *mean).zip(&mut *low).zip(&mut *high)
-            {
-                let v = v.to_f64();
-                *low = if v < *low { v } else { *low };
-                *high = if v > *high { v } else { *high };
-                *mean += v - first;
+    fn measure<T: Real>(&mut self, x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) {
+        let (n, d) = (x.n() as f64, x.d());
+        centred.resize(x.n() * d, 0.0);
+        self.mean.copy_from_slice(guess);
+        self.less(x, centred);
+        let near = |c: usize| 5.0 * self.rest[c] * self.rest[c] <= n * self.squares[c];
+        if !(0..d).all(near) {
+            // The mean from the first row on.
+            let first = x.row(0);
+            let mut total = vec![0.0; d];
+            for row in x.as_slice().chunks_exact(d) {
+                total.iter_mut().zip(row).zip(first).for_each(|((t, v), f)| *t += v.to_f64() - f.to_f64());
+            }
+            self.mean = total.iter().zip(first).map(|(t, f)| t / n + f.to_f64()).collect();
+            self.less(x, centred);
+        }
+        self.rest.iter_mut().for_each(|r| *r /= n);
+    }
+
+    /// The rows less `mean`, their sums in `rest` and their squares, and the range of the rows: a few rows are copied, in
+    /// the order in which they lie in memory, and then looked at while they are in the first cache.
+    #[inline(always)]
+    fn less<T: Real>(&mut self, x: PointsRef<'_, T>, centred: &mut [f64]) {
+        let d = x.d();
+        self.rest.fill(0.0);
+        self.squares.fill(0.0);
+        for (rows, out) in x.as_slice().chunks(FEW * d).zip(centred.chunks_mut(FEW * d)) {
+            out.iter_mut().zip(rows).for_each(|(out, v)| *out = v.to_f64());
+            let mut at = 0;
+            while at < d {
+                at += match d - at {
+                    8.. => self.less_columns::<8>(out, at),
+                    4.. => self.less_columns::<4>(out, at),
+                    _ => self.less_columns::<1>(out, at),
+                };
             }
         }
-        let over = 1.0 / n as f64;
-        mean.iter_mut().zip(&first).for_each(|(m, f)| *m = *m * over + f);
-        centred.resize(n * d, 0.0);
-        for (row, out) in x.as_slice().chunks_exact(d).zip(centred.chunks_exact_mut(d)) {
-            for ((((v, out), mean), rest), square) in row.iter().zip(out).zip(&*mean).zip(&mut *rest).zip(&mut *squares)
-            {
-                *out = v.to_f64() - mean;
-                *rest += *out;
-                *square += *out * *out;
+    }
+
+    /// The same for the W columns from `at` on, with sums that stay in registers; returns W.
+    #[inline(always)]
+    fn less_columns<const W: usize>(&mut self, rows: &mut [f64], at: usize) -> usize {
+        let columns = at..at + W;
+        let of = |values: &[f64]| -> [f64; W] { std::array::from_fn(|c| values[at + c]) };
+        let (mean, mut low, mut high) = (of(&self.mean), of(&self.low), of(&self.high));
+        let (mut total, mut squares) = (of(&self.rest), of(&self.squares));
+        for row in rows.chunks_exact_mut(self.mean.len()) {
+            let row = &mut row[columns.clone()];
+            for c in 0..W {
+                let v = row[c];
+                low[c] = if v < low[c] { v } else { low[c] };
+                high[c] = if v > high[c] { v } else { high[c] };
+                row[c] = v - mean[c];
+                total[c] += row[c];
+                squares[c] += row[c] * row[c];
             }
         }
-        rest.iter_mut().for_each(|r| *r *= over);
+        self.low[columns.clone()].copy_from_slice(&low);
+        self.high[columns.clone()].copy_from_slice(&high);
+        self.rest[columns.clone()].copy_from_slice(&total);
+        self.squares[columns].copy_from_slice(&squares);
+        W
     }
 
     /// Adds others; returns the difference of the means and n_a n_b / n, unless one of both is empty.
@@ -303,7 +345,7 @@ fn fold<T: Real, M: Send + Clone>(
     x: PointsRef<'_, T>,
     exec: &Exec,
     empty: impl Fn(usize) -> M + Sync,
-    of_chunk: impl Fn(PointsRef<'_, T>, &mut Vec<f64>) -> M + Sync,
+    of_chunk: impl Fn(PointsRef<'_, T>, &M, &mut Vec<f64>) -> M + Sync,
     add: impl Fn(&mut M, &M) + Sync,
 ) -> Result<M> {
     exec.run(|| {
@@ -316,7 +358,8 @@ fn fold<T: Real, M: Send + Clone>(
                 let last = x.n().min((p + 1) * per_part);
                 for start in (p * per_part..last).step_by(CHUNK) {
                     exec.go_on()?;
-                    add(&mut sum, &of_chunk(x.slice(start, last.min(start + CHUNK)), &mut buffer));
+                    let more = of_chunk(x.slice(start, last.min(start + CHUNK)), &sum, &mut buffer);
+                    add(&mut sum, &more);
                 }
                 Ok(sum)
             })

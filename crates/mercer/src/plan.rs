@@ -50,21 +50,33 @@ pub struct PassPlan {
     pub expected: usize,
 }
 
+/// Where a Gram matrix comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A kernel on points.
+    Points,
+    /// The user, who has it stored.
+    Matrix,
+    /// The user, who can multiply by it.
+    Operator,
+}
+
 /// What is known of a kernel PCA before it starts.
 pub(crate) struct KernelTask {
     pub(crate) n: usize,
     pub(crate) d: usize,
     pub(crate) components: Components,
-    /// Up to so many points all eigenpairs are computed.
+    /// Up to so many points all eigenpairs are computed, and why.
     pub(crate) dense_up_to: usize,
-    /// Whether the Gram matrix comes from a kernel on points, not from the user.
-    pub(crate) points: bool,
+    pub(crate) dense_because: &'static str,
+    /// Where the Gram matrix comes from.
+    pub(crate) source: Source,
     /// Whether f32 is good enough to find the way.
     pub(crate) narrow: bool,
 }
 
 /// From this many points on, passes in f32 pay.
-const SWIFT_FROM: usize = 2500;
+const SWIFT_FROM: usize = 1500;
 /// From this many points on, landmarks pay.
 const LANDMARKS_FROM: usize = 600;
 /// From this many dimensions on, tiles are worth keeping; of fewer, as long as all of them have at most so many bytes, about
@@ -124,7 +136,7 @@ impl Plan {
             Components::Count(k) => k,
         };
         if n <= task.dense_up_to {
-            return dense(format!("few points ({n}): all eigenpairs of the stored Gram matrix"));
+            return dense(format!("{} ({n}): all eigenpairs of the stored Gram matrix", task.dense_because));
         }
         let whole = dense(format!("{k} of {n} components are many: all eigenpairs of the stored Gram matrix"));
         if k > n / 10 && whole.bytes <= u128::from(exec.memory_budget()) {
@@ -153,13 +165,14 @@ impl Plan {
         let KernelTask { n, .. } = *task;
         let (nf, points, d) = (n as f64, (n as u128).min(1 << 60), task.d.min(1 << 40));
         let columns = columns(k).min(1 << 40) + 5;
-        let swift = task.narrow && task.points && n >= SWIFT_FROM;
+        let of_points = task.source == Source::Points;
+        let swift = task.narrow && of_points && n >= SWIFT_FROM;
         let value: u128 = if swift { 4 } else { 8 };
         let budget = u128::from(exec.memory_budget());
         // Landmarks cost n r (d + r) operations: a twentieth of a pass.
-        let landmarks = if task.points && n >= LANDMARKS_FROM {
+        let landmarks = if of_points && n >= LANDMARKS_FROM {
             let r = (0.05 * nf * (d + 2 * columns + 30) as f64).sqrt() as usize;
-            let most = (budget / 4 / (points * value)).min(400_000_000 / points) as usize;
+            let most = (budget / 4 / (points * FLOAT)).min(400_000_000 / points) as usize;
             r.clamp(4 * columns, 2000.max(4 * columns)).min(n / 4).min(most)
         } else {
             0
@@ -169,14 +182,20 @@ impl Plan {
         let room = usize::try_from(budget / 3 / (points * 2 * FLOAT)).unwrap_or(usize::MAX);
         let basis = (16 * columns).min(room).max(4 * columns).min(n);
         let vectors = (basis.min(8 * columns) as u128 * 2 + 8 * columns as u128) * points * FLOAT;
-        let factor = (landmarks as u128 * 3 / 2) * points * value;
-        let prepared = if task.points { points * d as u128 * (4 * FLOAT) } else { points * points * FLOAT };
-        let needed = prepared + vectors + factor;
-        let tiles = if task.points && needed < budget { Grid::new(n).all_entries() * value } else { 0 };
+        // For a wide kernel it is in f64.
+        let factor = (landmarks as u128 * 3 / 2) * points * FLOAT;
+        let prepared = match task.source {
+            Source::Points => points * d as u128 * (4 * FLOAT),
+            Source::Matrix => points * points * FLOAT,
+            Source::Operator => 0,
+        };
+        let expected = if landmarks > 0 { 4 } else { 7 };
+        let journal = if exec.has_journal() { expected as u128 * columns as u128 * points * FLOAT } else { 0 };
+        let needed = prepared + vectors + factor + journal;
+        let tiles = if of_points && needed < budget { Grid::new(n).all_entries() * value } else { 0 };
         let tiles = if d >= KEEP_FROM || tiles <= KEEP_UP_TO { tiles } else { 0 };
         let worth = (points * points * FLOAT / 6).max(128_000_000);
         let kept = tiles.min(worth).min(budget.saturating_sub(needed) * 3 / 4);
-        let expected = if landmarks > 0 { 4 } else { 7 };
         Plan {
             route: "passes",
             why: format!("{k} leading components of {n}, by passes over the Gram matrix tile by tile"),

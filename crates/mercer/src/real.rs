@@ -12,6 +12,8 @@ mod sealed {
 pub trait Real: sealed::Sealed + Copy + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
     /// The spacing of numbers near 1.
     const EPSILON: f64;
+    /// The largest number.
+    const LARGEST: f64;
 
     /// The same number as f64.
     fn to_f64(self) -> f64;
@@ -36,6 +38,7 @@ pub(crate) fn largest<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
 
 impl Real for f32 {
     const EPSILON: f64 = f32::EPSILON as f64;
+    const LARGEST: f64 = f32::MAX as f64;
 
     fn to_f64(self) -> f64 {
         f64::from(self)
@@ -48,6 +51,7 @@ impl Real for f32 {
 
 impl Real for f64 {
     const EPSILON: f64 = f64::EPSILON;
+    const LARGEST: f64 = f64::MAX;
 
     fn to_f64(self) -> f64 {
         self

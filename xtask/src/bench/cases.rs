@@ -21,6 +21,8 @@ pub(crate) struct Case {
     pub(crate) m: usize,
     pub(crate) k: usize,
     #[serde(default)]
+    pub(crate) narrow: bool,
+    #[serde(default)]
     pub(crate) data: String,
     #[serde(default = "default_tolerance")]
     pub(crate) tolerance: f64,
@@ -51,6 +53,7 @@ fn default_limit() -> f64 {
 pub(crate) enum Task {
     KpcaFit,
     KpcaTransform,
+    KpcaPass,
     PcaFit,
     Command,
 }

@@ -18,8 +18,9 @@ pub(crate) struct Limits {
     pub(crate) read: f64,
     /// Bytes of a = b + 3c.
     pub(crate) triad: f64,
-    /// Exponentials in f64.
-    pub(crate) exp: f64,
+    /// Exponentials.
+    pub(crate) exp_f64: f64,
+    pub(crate) exp_f32: f64,
 }
 
 /// The columns of a block in the ideal pass: four more than the ten components.
@@ -30,13 +31,17 @@ impl Limits {
     ///
     /// * kernel PCA: one pass in f64 over the upper half of the Gram matrix, which is n^2 d flops for the products,
     ///   n^2 / 2 exponentials, and 2 n^2 b flops to multiply a block of b vectors from both sides
-    /// * its transform of m points: 2 m n d flops, m n exponentials, 2 m n k flops
+    /// * one pass, in f64 or in f32, with a block of as many columns as it has
+    /// * a transform of m points: 2 m n d flops, m n exponentials, 2 m n k flops
     /// * PCA: reading the points once, or the n d^2 flops of the covariance, whichever takes longer
     pub(crate) fn ideal(&self, case: &Case) -> Option<f64> {
         let [n, d, m, k] = [case.n, case.d, case.m, case.k].map(|v| v as f64);
+        let (gemm, exp) = if case.narrow { (self.gemm_f32, self.exp_f32) } else { (self.gemm_f64, self.exp_f64) };
+        let pass = |b: f64| n * n * (d + 2.0 * b) / gemm + n * n / 2.0 / exp;
         match case.task {
-            Task::KpcaFit => Some((n * n * d + 2.0 * n * n * BLOCK) / self.gemm_f64 + n * n / 2.0 / self.exp),
-            Task::KpcaTransform => Some(2.0 * m * n * (d + k) / self.gemm_f64 + m * n / self.exp),
+            Task::KpcaFit => Some(pass(BLOCK)),
+            Task::KpcaPass => Some(pass(k)),
+            Task::KpcaTransform => Some(2.0 * m * n * (d + k) / gemm + m * n / exp),
             Task::PcaFit => Some((8.0 * n * d / self.read).max(n * d * d / self.gemm_f64)),
             Task::Command => None,
         }

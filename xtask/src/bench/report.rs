@@ -143,6 +143,10 @@ impl CaseResult {
             Task::KpcaTransform => {
                 format!("{name}: scores of {} new points, n = {n} ({data}), d = {d}, k = {k}", thousands(*m))
             }
+            Task::KpcaPass => {
+                let precision = if self.case.narrow { "f32" } else { "f64" };
+                format!("{name}: the Gram matrix of {n} points ({data}), d = {d}, times {k} columns, in {precision}")
+            }
             Task::PcaFit => format!("{name}: PCA of {n} points ({data}), d = {d}, k = {k}"),
             Task::Command => format!("{name}: the whole command, k = {k}"),
         }
@@ -244,13 +248,14 @@ impl Record {
 
     /// The machine, its limits, and the versions of the peers.
     pub(crate) fn machine(&self) -> String {
-        let Limits { threads, gemm_f64, gemm_f32, read, triad, exp } = self.limits;
+        let Limits { threads, gemm_f64, gemm_f32, read, triad, exp_f64, exp_f32 } = self.limits;
         let giga = |rate: f64| format!("{:.1}", rate / 1e9);
         let rates = [
             row(["limit", "per second"]),
             row(["product in f64", &format!("{} Gflop", giga(gemm_f64))]),
             row(["product in f32", &format!("{} Gflop", giga(gemm_f32))]),
-            row(["exponential in f64", &format!("{} G", giga(exp))]),
+            row(["exponential in f64", &format!("{} G", giga(exp_f64))]),
+            row(["exponential in f32", &format!("{} G", giga(exp_f32))]),
             row(["memory, read", &format!("{} GB", giga(read))]),
             row(["memory, triad", &format!("{} GB", giga(triad))]),
         ];

@@ -25,7 +25,6 @@ impl Workshop {
         let workshop = Workshop { target, data };
         fs::create_dir_all(&workshop.data).map_err(|e| format!("{}: {e}", workshop.data.display()))?;
         workshop.set_up_python()?;
-        workshop.lock_as_mercer()?;
         workshop.build_engine("mercer-engine", "release")?;
         if definitions.need(Kind::Rust, cases)
             && let Err(message) = workshop.build_engine("peers", "peers")
@@ -46,16 +45,6 @@ impl Workshop {
         told(Command::new("python3").args(["-m", "venv"]).arg(self.target.join("bench/venv")))?;
         let install = ["-m", "pip", "install", "--quiet", "--only-binary=:all:"];
         told(Command::new(self.python()).args(install).args(PYTHON_PACKAGES))
-    }
-
-    /// Gives the engines the versions that mercer is locked to.
-    fn lock_as_mercer(&self) -> Result<(), String> {
-        let (ours, theirs) = (root().join("Cargo.lock"), rust_engines().join("Cargo.lock"));
-        let changed = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
-        if changed(&ours) > changed(&theirs) {
-            fs::copy(&ours, &theirs).map_err(|e| format!("{}: {e}", theirs.display()))?;
-        }
-        Ok(())
     }
 
     fn build_engine(&self, package: &str, profile: &str) -> Result<(), String> {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Found;
-use super::probe;
+use super::{orth, probe};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::tile::LARGE_TILE;
 use crate::linalg;
@@ -167,8 +167,10 @@ impl Certificate {
         let (beyond, certain_kind) = certain.unwrap_or((known.largest / unit, Kind::Frobenius));
         let beta = |p: usize| if p < b { larger_root(theta[p], beyond, after[p]) } else { beyond };
         // Likely: what the probes say about the eigenvalue after the first k.
-        let ceiling = |i: usize| (found.ceiling.upper(i) + slack + known.swift / unit).min(known.largest / unit);
-        let likely = ceiling(k);
+        // Vectors that are nearly within the basis stand there for the probes.
+        let seen = slack + known.swift / unit + orth::LEAST * theta.first().map_or(0.0, |v| v.abs());
+        let lifted = |mu: f64| (mu + seen).min(known.largest / unit);
+        let likely = lifted(found.ceiling.upper(k));
 
         // lambda_i <= mu as soon as (mu - theta_i)(mu - beta_p) >= |R_p|^2, for any p > i; and lambda_p <= beta_p.
         let last = if k > 0 { theta[k - 1] } else { 0.0 };
@@ -180,10 +182,13 @@ impl Certificate {
             // On the complement of the first k pairs nothing exceeds likely + |R_k|, if that is less than theta_k: else k + 1
             // eigenvalues would exceed `likely`.
             let beta = likely + before[k];
-            let upper = |i: usize| {
-                if beta < last { larger_root(theta[i], beta, before[k]) } else { ceiling(i).min(certain_upper(i)) }
+            let uppers = if beta < last {
+                (0..k).map(|i| larger_root(theta[i], beta, before[k])).collect()
+            } else {
+                let ceilings = found.ceiling.uppers(0..k).into_iter().map(lifted).enumerate();
+                ceilings.map(|(i, ceiling)| ceiling.min(certain_upper(i))).collect()
             };
-            (likely, Kind::Probes { failure: probe::failure() }, (0..k).map(upper).collect())
+            (likely, Kind::Probes { failure: probe::failure() }, uppers)
         };
         let residuals: Vec<f64> = norms[..k].iter().map(|r| (r - slack).max(0.0)).collect();
         let upper = |i: usize| if i < k { uppers[i] } else { next };

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Without F the corrections are R itself, and Q spans a block Krylov space. Passes are in f32 where that is given, until
-//! its own error is met; the last one is in f64, on X alone, and everything that is reported comes from it.
+//! its own error is met; the last one is in f64, on X and the last corrections. Values, vectors and residuals that are
+//! reported come from it alone; what the probes say comes with an allowance for the arithmetic they saw.
 
 use super::orth;
 use super::probe::{Ceiling, PROBES, Probes};
@@ -115,6 +116,8 @@ struct Search<'a> {
     h: Block,
     /// From the moment on at which there is a basis worth looking beyond.
     probes: Option<Probes>,
+    /// Whether they see the operator in f32.
+    probed_in_f32: bool,
     passes: (usize, usize),
     row_sums: Vec<f64>,
     norm: Option<f64>,
@@ -162,6 +165,7 @@ pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Resul
         aq: Block::zeros(n, 0),
         h: Block::zeros(0, 0),
         probes,
+        probed_in_f32: problem.swift.is_some(),
         passes: (0, 0),
         row_sums: Vec::new(),
         norm: None,
@@ -179,11 +183,12 @@ impl Search<'_> {
         let (mut reached, mut steps, mut slow, mut ceiling) = (None, 0, 0, f64::INFINITY);
         loop {
             // One pass: the new columns, and the probes as long as they see one and the same operator.
-            let probing = self.probes.is_some() && swift.is_some() == self.problem.swift.is_some();
+            let probing = self.probes.is_some() && swift.is_some() == self.probed_in_f32;
             if let Some(probes) = self.probes.as_ref().filter(|_| probing) {
                 block.append(probes.vectors());
             }
             block = orth::extension(&self.q, block);
+            self.exec.go_on()?;
             if block.b() == 0 {
                 // The basis is closed under the operator: a fresh direction, if there is one.
                 let mut rng = Rng::new(steps as u64);
@@ -200,6 +205,7 @@ impl Search<'_> {
             }
             steps += 1;
 
+            self.exec.go_on()?;
             let ritz = self.ritz()?;
             let floor = if swift.is_some() { 0.0 } else { self.floor(&ritz) };
             let worst = ritz.worst(k, floor);
@@ -207,6 +213,7 @@ impl Search<'_> {
                 let mut probes = Probes::new(&ritz.vectors, self.exec.seed_value());
                 probes.learn(&ritz.images);
                 self.probes = Some(probes);
+                self.probed_in_f32 = swift.is_some();
             }
             let exhausted = self.q.b() + 1 >= n;
             let fall = reached.map_or(1.0, |before: f64| worst / before);

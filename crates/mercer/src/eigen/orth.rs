@@ -5,7 +5,7 @@ use crate::linalg;
 use crate::op::subtract_means;
 
 /// A column of which less than this is left beside the others is dropped: what is left would be rounding.
-const LEAST: f64 = 1e-6;
+pub(super) const LEAST: f64 = 1e-6;
 
 /// Orthonormal columns that span, together with the orthonormal `basis` and 1, what `block` spans with them. Columns
 /// that add nothing are left out.

@@ -5,6 +5,8 @@
 //! it, with the Lanczos polynomials pi_j; since shares of orthonormal vectors have squares that sum to at most 1,
 //! sum_j pi_j(x)^2 <= (|w|/eps)^2. The largest x that satisfies this bounds all eigenvalues of C.
 
+use std::ops::Range;
+
 use crate::block::Block;
 use crate::linalg;
 use crate::op::subtract_means;
@@ -33,32 +35,49 @@ impl Ceiling {
         Ceiling { h: Block::zeros(0, 0), residual_gram: Block::zeros(0, 0), beta: f64::INFINITY }
     }
 
-    /// A bound on the eigenvalue with index i, from 0. Good to about a hundredth of what it could be at best.
+    /// A bound on the eigenvalue with index i, from 0.
     pub(crate) fn upper(&self, i: usize) -> f64 {
+        self.uppers(i..i + 1)[0]
+    }
+
+    /// Bounds on the eigenvalues with these indices, each good to about a thousandth of what it could be at best; a few
+    /// less when there are many. One decomposition narrows them all.
+    pub(crate) fn uppers(&self, indices: Range<usize>) -> Vec<f64> {
         let b = self.h.b();
-        if i >= b || !self.beta.is_finite() {
-            return self.beta;
+        let inside = indices.start.min(b)..indices.end.min(b);
+        if !self.beta.is_finite() || inside.is_empty() {
+            return vec![self.beta; indices.len()];
         }
-        let holds = |mu: f64| {
+        let values = |mu: f64| {
             let reach = (mu - self.beta).max(f64::MIN_POSITIVE);
             let t = Block::from_fn(b, b, |r, c| self.h.at(r, c) + self.residual_gram.at(r, c) / reach);
-            linalg::eigenvalues(t).is_ok_and(|values| values[i] <= mu)
+            linalg::eigenvalues(t).ok()
         };
-        let trace = |m: &Block| (0..b).map(|j| m.at(j, j).abs()).sum::<f64>();
-        let mut low = self.beta;
-        let mut high = self.beta.abs() + trace(&self.h) + trace(&self.residual_gram).sqrt() * 2.0;
-        for _ in 0..24 {
-            let middle = low + (high - low) / 2.0;
-            if holds(middle) {
-                high = middle
-            } else {
-                low = middle
-            }
-            if high - low <= 1e-3 * high.abs() {
-                break;
+        let holds = |values: &Option<Vec<f64>>, i: usize, mu: f64| values.as_ref().is_some_and(|v| v[i] <= mu);
+        let size = |m: &Block| linalg::norm(m.as_slice());
+        let mut most = self.beta.abs() + size(&self.h) + size(&self.residual_gram).sqrt() * 2.0;
+        let mut doublings = 0;
+        while !holds(&values(most), inside.start, most) {
+            (most, doublings) = (2.0 * most, doublings + 1);
+            if doublings > 60 || most == 0.0 {
+                return vec![f64::INFINITY; indices.len()];
             }
         }
-        high
+        let mut bounds = vec![(self.beta, most); inside.len()];
+        let wide = |(low, high): (f64, f64)| (high - low) / high.abs().max(f64::MIN_POSITIVE);
+        for _ in 0..24 + 2 * bounds.len().min(32) {
+            let Some(&(low, high)) = bounds.iter().max_by(|a, b| wide(**a).total_cmp(&wide(**b))) else { break };
+            if wide((low, high)) <= 1e-3 {
+                break;
+            }
+            let mu = low + (high - low) / 2.0;
+            let there = values(mu);
+            for (i, (low, high)) in inside.clone().zip(&mut bounds) {
+                if holds(&there, i, mu) { *high = high.min(mu) } else { *low = low.max(mu) }
+            }
+        }
+        let beyond = vec![self.beta; indices.len() - inside.len()];
+        bounds.into_iter().map(|(_, high)| high).chain(beyond).collect()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::features::{Features, Standardise};
 use crate::kernel::{Bound, Kernel};
 use crate::op::{Centred, Dense, Gram, SymOp};
 use crate::pca::Pca;
-use crate::plan::{KernelTask, Plan};
+use crate::plan::{KernelTask, Plan, Source};
 use crate::points::PointsRef;
 use crate::real::Real;
 use crate::spectrum::{Components, Spectrum};
@@ -57,6 +57,10 @@ const TOLERANCE: f64 = 1e-6;
 /// Up to this many points all eigenpairs are computed; for a matrix or an operator of the user's, which may have
 /// negative eigenvalues, up to so many.
 const DENSE_UP_TO: usize = 600;
+/// Up to this many points a kernel that may have negative eigenvalues is looked at as a whole: that takes seconds.
+const WHOLE_UP_TO: usize = 4000;
+/// Tolerances above this can be reached by way of f32.
+const NARROW_ABOVE: f64 = 1e-9;
 const DENSE_UP_TO_GIVEN: usize = 2000;
 
 impl KernelPca {
@@ -103,20 +107,28 @@ impl KernelPca {
     /// # Errors
     /// When it does not fit the memory budget, or an option is outside its domain.
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
-        // A kernel that may have negative eigenvalues is looked at as a whole, as long as that fits.
-        let whole = Plan::dense(n, d, String::new()).bytes <= u128::from(exec.memory_budget());
-        let dense_up_to = if self.kernel.is_psd() || !whole { DENSE_UP_TO } else { n };
-        self.plan_of(&KernelTask { n, d, components: self.components, dense_up_to, points: true, narrow: true }, exec)
+        // A kernel that may have negative eigenvalues is looked at as a whole, as long as that fits and is no long work.
+        let fits = Plan::dense(n, d, String::new()).bytes <= u128::from(exec.memory_budget());
+        let (dense_up_to, dense_because) = match self.kernel.is_psd() || !fits || n <= DENSE_UP_TO {
+            true => (DENSE_UP_TO, "few points"),
+            false => (WHOLE_UP_TO, "the kernel may have negative eigenvalues, and points are not too many"),
+        };
+        let (source, narrow) = (Source::Points, self.tolerance > NARROW_ABOVE);
+        let components = self.components;
+        self.plan_of(&KernelTask { n, d, components, dense_up_to, dense_because, source, narrow }, exec)
     }
 
-    /// What fitting a Gram matrix or an operator of n points will do and need.
+    /// What fitting a Gram matrix of n points will do and need.
     ///
     /// # Errors
     /// As [`KernelPca::plan`].
     pub fn plan_given(&self, n: usize, exec: &Exec) -> Result<Plan> {
-        let dense_up_to = DENSE_UP_TO_GIVEN;
-        let task = KernelTask { n, d: 1, components: self.components, dense_up_to, points: false, narrow: false };
-        self.plan_of(&task, exec)
+        self.plan_of(&self.given(n, Source::Matrix), exec)
+    }
+
+    fn given(&self, n: usize, source: Source) -> KernelTask {
+        let (dense_up_to, dense_because) = (DENSE_UP_TO_GIVEN, "few points");
+        KernelTask { n, d: 1, components: self.components, dense_up_to, dense_because, source, narrow: false }
     }
 
     fn plan_of(&self, task: &KernelTask, exec: &Exec) -> Result<Plan> {
@@ -239,11 +251,11 @@ impl KernelPca {
     /// # Errors
     /// As [`KernelPca::fit_op`].
     pub fn fit_op_with(&self, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
-        let mut plan = self.plan_given(op.n(), exec)?;
+        let mut plan = self.plan_of(&self.given(op.n(), Source::Operator), exec)?;
         exec.run(|| {
             if let (Some(passes), Some(diagonal)) = (&plan.passes, op.diagonal(exec)?) {
                 let features = Features::GramRow { n: op.n() };
-                if let Some(model) = self.fit_given(op, diagonal, features, None, passes, exec)? {
+                if let Some(model) = self.fit_given(op, diagonal, features, (None, 0), passes, exec)? {
                     return Ok(model);
                 }
             }
@@ -264,8 +276,9 @@ impl KernelPca {
             return Err(ErrorKind::TooFew { what: "points", found: dense.n(), needed: 2 }.into());
         }
         let error = dense.entry_error();
+        let key = if exec.has_journal() { dense.fingerprint() } else { 0 };
         if let (Some(passes), Some(diagonal)) = (&plan.passes, dense.diagonal(exec)?)
-            && let Some(model) = self.fit_given(&dense, diagonal, features.clone(), Some(error), passes, exec)?
+            && let Some(model) = self.fit_given(&dense, diagonal, features.clone(), (Some(error), key), passes, exec)?
         {
             return Ok(model);
         }

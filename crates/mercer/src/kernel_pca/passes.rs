@@ -1,6 +1,6 @@
 //! Kernel PCA by passes over a Gram matrix that is not stored.
 
-use super::{KernelPca, KernelPcaModel};
+use super::{KernelPca, KernelPcaModel, NARROW_ABOVE, WHOLE_UP_TO};
 use crate::block::fingerprint;
 use crate::eigen::{
     Certificate, Found, Known, Precondition, Problem, Wanted, check_range, rounding_of_products, sign, solve,
@@ -10,7 +10,7 @@ use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::landmarks::Landmarks;
 use crate::op::{Dense, Gram, SymOp, mean};
-use crate::plan::{KernelTask, PassPlan, Plan};
+use crate::plan::{KernelTask, PassPlan, Plan, Source};
 use crate::spectrum::{Components, Spectrum};
 
 /// What is known of an operator before and after the passes.
@@ -54,7 +54,7 @@ impl KernelPca {
         exec: &Exec,
     ) -> Result<KernelPcaModel> {
         let bound = gram.bound().clone();
-        let narrow = plan.swift && bound.allows_narrow(gram.square()) && self.tolerance > 1e-9;
+        let narrow = plan.swift && bound.allows_narrow(gram.square()) && self.tolerance > NARROW_ABOVE;
         let swift = narrow.then(|| gram.narrow()).filter(|g| g.far_share() < 0.05).map(|g| g.cached(plan.kept));
         let gram = if swift.is_none() { gram.cached(plan.kept) } else { gram };
         let (square, reach) = (gram.square(), gram.rows().reach());
@@ -88,16 +88,13 @@ impl KernelPca {
             swift: swift.as_ref().map(|s| s as &dyn SymOp),
             precondition: precondition.as_deref(),
             rounding: &rounding,
-            key: if exec.has_journal() { fingerprint(points.as_slice()) } else { 0 },
+            key: if exec.has_journal() {
+                fingerprint(points.as_slice()) ^ text_key(&bound.kernel().to_string())
+            } else {
+                0
+            },
         };
-        let task = KernelTask {
-            n: gram.n(),
-            d: bound.d(),
-            components: self.components,
-            dense_up_to: 0,
-            points: true,
-            narrow: true,
-        };
+        let task = KernelTask { d: bound.d(), narrow: swift.is_some(), ..self.given(gram.n(), Source::Points) };
         let found = self.search(&problem, &facts, &task, plan, exec)?;
         drop((precondition, swift));
         let Some((found, k)) = found else {
@@ -110,14 +107,14 @@ impl KernelPca {
         self.finish_found(features, found, k, &facts)
     }
 
-    /// The leading components of a Gram matrix or an operator of the user's, whose entries are good to `entry_error`;
-    /// `None` where all pairs are the better way.
+    /// The leading components of a Gram matrix or an operator of the user's, whose entries are good to `entry_error`, and
+    /// for which `own_key` stands beside its diagonal; `None` where all pairs are the better way.
     pub(super) fn fit_given(
         &self,
         op: &dyn SymOp,
         diagonal: Vec<f64>,
         features: Features,
-        entry_error: Option<f64>,
+        (entry_error, own_key): (Option<f64>, u64),
         plan: &PassPlan,
         exec: &Exec,
     ) -> Result<Option<KernelPcaModel>> {
@@ -130,10 +127,9 @@ impl KernelPca {
             swift: None,
             precondition: None,
             rounding: &rounding,
-            key: fingerprint(&facts.diagonal),
+            key: fingerprint(&facts.diagonal) ^ own_key,
         };
-        let task =
-            KernelTask { n: op.n(), d: 1, components: self.components, dense_up_to: 0, points: false, narrow: false };
+        let task = self.given(op.n(), Source::Operator);
         match self.search(&problem, &facts, &task, plan, exec)? {
             Some((found, k)) => self.finish_found(features, found, k, &facts).map(Some),
             None => Ok(None),
@@ -164,7 +160,7 @@ impl KernelPca {
             found.passes = passes;
             let largest = found.values.first().map_or(0.0, |v| v.abs()) * found.unit;
             let negative = -found.smallest * found.unit > 4.0 * facts.rounding(found.norm, largest);
-            if !facts.definite && negative && dense_fits {
+            if !facts.definite && negative && dense_fits && n <= WHOLE_UP_TO {
                 return Ok(None);
             }
             let Components::Share(share) = self.components else { return Ok(Some((found, k))) };
@@ -235,6 +231,11 @@ impl KernelPca {
         sign::largest_positive(&mut vectors);
         KernelPcaModel::assemble(features, vectors, (means, grand_mean), spectrum, certificate, None, notes)
     }
+}
+
+/// A number that stands for a text.
+fn text_key(text: &str) -> u64 {
+    fingerprint(&text.bytes().map(f64::from).collect::<Vec<f64>>())
 }
 
 impl Facts {

@@ -19,6 +19,11 @@ pub struct Dense {
 }
 
 impl Dense {
+    /// A number that stands for the entries.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.matrix.fingerprint()
+    }
+
     /// A Gram matrix K, row i and column i belonging to point i.
     ///
     /// # Errors

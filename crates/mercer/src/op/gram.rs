@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::SymOp;
 use super::pass::{self, Cache, Tiles};
 use crate::block::Block;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::kernel::Bound;
 use crate::kernel::tile::{self, Form, Means, Rows, Scratch, TILE};
@@ -100,10 +100,19 @@ impl<T: Real> Gram<T> {
 
     /// Y = K X; with a unit also the sum of squares of entries in that unit.
     fn multiply(&self, unit: Option<f64>, x: &Block, y: &mut Block, exec: &Exec) -> Result<f64> {
+        for (what, found, expected) in [
+            ("rows of the block", x.n(), self.rows.n()),
+            ("rows of the result", y.n(), x.n()),
+            ("columns of the result", y.b(), x.b()),
+        ] {
+            if found != expected {
+                return Err(Error::shape(what, found, expected));
+            }
+        }
         if x.b() == 0 {
             return Ok(0.0);
         }
-        let sum = pass::multiply(self, self.cache.as_ref(), unit, x, y, exec)?;
+        let sum = exec.run(|| pass::multiply(self, self.cache.as_ref(), unit, x, y, exec))?;
         match (0..self.rows.n()).find(|i| (0..y.b()).any(|c| !y.at(*i, c).is_finite())) {
             None => Ok(sum),
             Some(row) => Err(self.not_finite(row, exec).into()),

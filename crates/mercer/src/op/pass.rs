@@ -179,21 +179,23 @@ pub(crate) fn multiply<T: Real>(
         let mut sums = vec![0.0; turns.pairs.len()];
         let _stop = StopOnPanic(&turns);
         while let Some((at, (i, j))) = turns.next() {
-            let mut first = lock(&outputs[i]);
-            let mut second = (i != j).then(|| lock(&outputs[j]));
-            let mut pair = Pair { grid, i, j, b, unit, tiles, exec, inputs: (&inputs[i], &inputs[j]) };
-            let mut place = places.get(i * (i + 1) / 2 + j).map(lock);
-            let place = place.as_mut().map(|p| (&mut ***p, complete));
-            let second = second.as_mut().map(|s| s.as_mut_slice());
-            sums[at] = pair.work(place, &mut first, second, &mut space).inspect_err(|_| turns.stop())?;
-            if let Some(done) = turns.done(at) {
-                exec.tell(Progress::Tiles { done, of: grid.groups });
+            {
+                let mut first = lock(&outputs[i]);
+                let mut second = (i != j).then(|| lock(&outputs[j]));
+                let mut pair = Pair { grid, i, j, b, unit, tiles, exec, inputs: (&inputs[i], &inputs[j]) };
+                let mut place = places.get(i * (i + 1) / 2 + j).map(lock);
+                let place = place.as_mut().map(|p| (&mut ***p, complete));
+                let second = second.as_mut().map(|s| s.as_mut_slice());
+                sums[at] = pair.work(place, &mut first, second, &mut space).inspect_err(|_| turns.stop())?;
             }
+            turns.done(at);
+            turns.tell(exec);
         }
         Ok(sums)
     };
     let sums: Vec<Vec<f64>> =
         (0..rayon::current_num_threads()).into_par_iter().map(|_| work()).collect::<Result<_>>()?;
+    turns.tell(exec);
     // Each pair was done by one thread: where the others have 0.
     let total = (0..turns.pairs.len()).map(|at| sums.iter().map(|s| s[at]).sum::<f64>()).sum();
     drop(places);
@@ -225,6 +227,8 @@ struct Turns {
     rounds: Vec<AtomicUsize>,
     /// Pairs that are done.
     done: AtomicUsize,
+    /// Rounds that were told of.
+    told: Mutex<usize>,
     stopped: AtomicBool,
 }
 
@@ -236,6 +240,7 @@ impl Turns {
             next: AtomicUsize::new(0),
             rounds: (0..grid.groups).map(|_| AtomicUsize::new(0)).collect(),
             done: AtomicUsize::new(0),
+            told: Mutex::new(0),
             stopped: AtomicBool::new(false),
         }
     }
@@ -263,14 +268,22 @@ impl Turns {
         (!self.stopped.load(Ordering::Relaxed)).then_some((at, (i, j)))
     }
 
-    /// Notes that a pair is done; how many rounds are, if it was the last of one.
-    fn done(&self, at: usize) -> Option<usize> {
+    /// Notes that a pair is done.
+    fn done(&self, at: usize) {
         let ((i, j), round) = (self.pairs[at], at / self.per_round());
         for group in [i, j] {
             self.rounds[group].store(round + 1, Ordering::Release);
         }
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        done.is_multiple_of(self.per_round()).then(|| done / self.per_round())
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Tells how far the pass is, in order, as many pairs as make a round at a time. Nobody waits for somebody who tells.
+    fn tell(&self, exec: &Exec) {
+        let Ok(mut told) = self.told.try_lock() else { return };
+        while *told < self.done.load(Ordering::Relaxed) / self.per_round() {
+            *told += 1;
+            exec.tell(Progress::Tiles { done: *told, of: self.grid.groups });
+        }
     }
 
     fn stop(&self) {

@@ -2,7 +2,13 @@
 
 use fearless_simd::{Level, dispatch, prelude::*};
 
+use crate::op::Gram;
 use crate::vector::{self, Elementary};
+
+/// A Gram matrix in f32, as the first passes of a fit have it.
+pub fn narrow(gram: &Gram) -> Gram<f32> {
+    gram.narrow()
+}
 
 /// Replaces every value x <= 0 by e^x, as the tiles of the Gaussian kernel do.
 pub fn exponentials<T: Elementary>(values: &mut [T]) {

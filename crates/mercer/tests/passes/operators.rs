@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Spectral, blobs, kernel, lies};
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
-use mercer::{Block, Components, ErrorKind, Exec, Kernel, KernelPca, Points, Result, SymOp};
+use mercer::{Block, Bound, Components, ErrorKind, Exec, Gram, Kernel, KernelPca, Points, Result, SymOp};
 
 const N: usize = 2002;
 
@@ -314,5 +314,59 @@ fn a_share_of_an_operator_is_found() -> Result<()> {
     }
     let all = KernelPca::new(Kernel::Linear).components(Components::Share(1.0)).fit(&blobs(700, 3, 4, 1))?;
     assert_eq!(all.components(), 3);
+    Ok(())
+}
+
+/// A diagonal matrix of many rows: nobody could store it.
+struct Falling(usize);
+
+impl SymOp for Falling {
+    fn n(&self) -> usize {
+        self.0
+    }
+
+    fn apply(&self, x: &Block, y: &mut Block, _: &Exec) -> Result<()> {
+        for j in 0..x.b() {
+            for (i, (y, x)) in y.col_mut(j).iter_mut().zip(x.col(j)).enumerate() {
+                *y = *x * 0.5f64.powi(i.min(60) as i32);
+            }
+        }
+        Ok(())
+    }
+
+    fn diagonal(&self, _: &Exec) -> Result<Option<Vec<f64>>> {
+        Ok(Some((0..self.0).map(|i| 0.5f64.powi(i.min(60) as i32)).collect()))
+    }
+}
+
+#[test]
+fn an_operator_needs_no_memory_for_a_matrix() -> Result<()> {
+    // Stored it would take 20 GB. Centring changes it by 2/n.
+    let model = KernelPca::custom().components(3).fit_op_with(&Falling(50_000), &Exec::new().memory(500_000_000))?;
+    for (found, wanted) in model.spectrum().eigenvalues().iter().zip([1.0, 0.5, 0.25]) {
+        assert!((found - wanted).abs() < 1e-4, "{found} for {wanted}");
+    }
+    Ok(())
+}
+
+#[test]
+fn blocks_of_another_shape_are_refused() -> Result<()> {
+    let x = normal(70, 3, 7);
+    let gram = Gram::new(&Bound::new(&kernel("gaussian"), &x)?, &x)?;
+    for (rows, out) in [(69, (69, 2)), (70, (69, 2)), (70, (70, 1))] {
+        let error = gram.apply(&Block::zeros(rows, 2), &mut Block::zeros(out.0, out.1), &Exec::new());
+        assert!(matches!(error.expect_err("a shape").kind(), ErrorKind::Shape { .. }));
+    }
+    Ok(())
+}
+
+#[test]
+fn new_points_too_large_to_be_squared_are_refused() -> Result<()> {
+    let x = normal(700, 2, 8);
+    let model = KernelPca::new(kernel("gaussian")).components(2).fit(&x)?;
+    for huge in [1e308, 1e200, -1e150] {
+        let error = model.transform(&Points::from_rows(&[[huge, 0.0]])).expect_err("too large");
+        assert!(matches!(error.kind(), ErrorKind::Range { .. }), "{error}");
+    }
     Ok(())
 }

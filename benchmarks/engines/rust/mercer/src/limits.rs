@@ -18,7 +18,8 @@ fn main() {
             "triad": triad_rate(),
             "gemm_f64": gemm_rate(|i, j| ((i * 7 + j * 3) % 11) as f64 - 5.0),
             "gemm_f32": gemm_rate(|i, j| ((i * 7 + j * 3) % 11) as f32 - 5.0),
-            "exp": exp_rate(),
+            "exp_f64": exp_rate(|v| v),
+            "exp_f32": exp_rate(|v| v as f32),
         })
     );
 }
@@ -90,12 +91,12 @@ fn triad_rate() -> f64 {
 }
 
 /// Exponentials per second of the library's own vector loop, arguments and results in the first cache.
-fn exp_rate() -> f64 {
-    let (length, times) = (2048, 20_000);
+fn exp_rate<T: mercer::Real>(number: impl Fn(f64) -> T + Sync) -> f64 {
+    let (length, times) = (256, 160_000);
     let seconds = shortest(|| {
         rayon::broadcast(|_| {
-            let arguments: Vec<f64> = (0..length).map(|i| -8.0 * i as f64 / length as f64).collect();
-            let mut values = vec![0.0; length];
+            let arguments: Vec<T> = (0..length).map(|i| number(-8.0 * i as f64 / length as f64)).collect();
+            let mut values = arguments.clone();
             for _ in 0..times {
                 values.copy_from_slice(black_box(&arguments));
                 mercer::testing::limits::exponentials(black_box(&mut values));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use harness::{Job, Result, column_norms};
-use mercer::{Exec, Gamma, Kernel, KernelPca, KernelPcaModel, Pca, Points};
+use mercer::{Block, Bound, Exec, Gamma, Gram, Kernel, KernelPca, KernelPcaModel, Pca, Points, SymOp};
 
 fn main() -> ExitCode {
     harness::main(run)
@@ -19,6 +19,24 @@ fn run(job: &Job) -> Result<()> {
     };
     match job.task.as_str() {
         "kpca_fit" => job.measure(fit, |m| Ok((m.spectrum().eigenvalues().to_vec(), m.certificate().to_string()))),
+        "kpca_pass" => {
+            let bound = Bound::new(&Kernel::gaussian(Gamma::PerDimension), &x)?;
+            let gram = Gram::new(&bound, &x)?;
+            // The same block for every engine.
+            let v = Block::from_fn(x.n(), job.k, |i, j| (((i + 1) * (j + 1)) as f64).cos());
+            let narrow = (job.solver == "f32").then(|| mercer::testing::limits::narrow(&gram));
+            let op: &dyn SymOp = match &narrow {
+                Some(narrow) => narrow,
+                None => &gram,
+            };
+            let pass = || {
+                let mut images = Block::zeros(x.n(), job.k);
+                op.apply(&v, &mut images, &exec)?;
+                Ok(images)
+            };
+            let norms = |y: &Block| (0..y.b()).map(|j| y.col(j).iter().map(|v| v * v).sum::<f64>().sqrt()).collect();
+            job.measure(pass, |y| Ok((norms(y), String::new())))
+        }
         "kpca_transform" => {
             let model = fit()?;
             let new = points(job.new_points()?)?;

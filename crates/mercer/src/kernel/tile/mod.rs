@@ -7,7 +7,7 @@
 //! sums, products, weights and normalisation combine the V of their parts
 //! ```
 //!
-//! An entry depends on its two points alone: neither on the tile it stands in nor on the thread that computes it.
+//! An entry depends on its two points and on the shape of its tile, never on the thread that computes it.
 
 mod direct;
 mod rows;

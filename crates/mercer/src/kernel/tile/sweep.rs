@@ -44,7 +44,8 @@ fn profiles<S: Simd, T: Real>(
     width: usize,
     out: &mut [T],
 ) {
-    let splat = |v: f64| Native::<S, T>::splat(simd, T::from_f64(v));
+    // Finite, so that nothing times it is not a number.
+    let splat = |v: f64| Native::<S, T>::splat(simd, T::from_f64(v.clamp(-T::LARGEST, T::LARGEST)));
     let one = splat(1.0);
     match (profile, deviation) {
         (Profile::Identity, _) => each(
@@ -113,7 +114,9 @@ fn profiles<S: Simd, T: Real>(
             }
         }
         (Profile::Rational { alpha, length }, deviation) => {
-            let (scale, alpha) = (splat(1.0 / length / (2.0 * alpha) / length), splat(-alpha));
+            // In two factors: their product may exceed all numbers, and then is as good as the largest.
+            let (first, second) = (splat(1.0 / length), splat(1.0 / length / (2.0 * alpha)));
+            let (alpha, largest) = (splat(-alpha), splat(T::LARGEST));
             each(
                 simd,
                 raw,
@@ -124,7 +127,7 @@ fn profiles<S: Simd, T: Real>(
                     let x = map(
                         s,
                         #[inline(always)]
-                        |s| vector::ln_1p::<S, T>(simd, s * scale) * alpha,
+                        |s| vector::ln_1p::<S, T>(simd, (s * first * second).min(largest)) * alpha,
                     );
                     if deviation { vector::exp_m1::<S, T, _>(simd, x) } else { vector::exp::<S, T, _>(simd, x) }
                 },
@@ -321,6 +324,8 @@ mod tests {
             Profile::Matern { nu: Nu::FiveHalves, length: 1.3 },
             Profile::Rational { alpha: 0.7, length: 1.3 },
             Profile::Rational { alpha: 30.0, length: 0.01 },
+            Profile::Rational { alpha: 2.0, length: 1e-160 },
+            Profile::Matern { nu: Nu::ThreeHalves, length: 1e-310 },
         ];
         let s: Vec<f64> = (0..2011).map(|i| 1e-12 * 1.02f64.powi(i)).chain([0.0, 1e300]).collect();
         for level in [Level::new(), Level::fallback()] {
