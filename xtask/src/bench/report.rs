@@ -324,7 +324,8 @@ impl Record {
                 _ => format!("kernel PCA, n = {}", thousands(*n)),
             };
             let memory = if run.memory.is_some() { format!("{} MiB", mib(run.memory)) } else { "-".into() };
-            let [sklearn, by_hand, rust] = [Kind::ScikitLearn, Kind::ByHand, Kind::Rust].map(|kind| times(slower(kind)));
+            let [sklearn, by_hand, rust] =
+                [Kind::ScikitLearn, Kind::ByHand, Kind::Rust].map(|kind| times(slower(kind)));
             rows.push(row([what, format!("{} s", number(run.median())), memory, sklearn, by_hand, rust]));
         }
         table(&rows)
