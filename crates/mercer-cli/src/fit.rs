@@ -29,6 +29,8 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     let spec = Spec::new(args, choice, &data)?;
     if args.explain {
         let (n, d) = (data.points.n(), data.points.d());
+        // As the fit, which keeps the results of its passes.
+        let exec = exec.journal(std::sync::Arc::new(mercer_io::Checkpoint::in_memory(Vec::new())));
         let plan = match &spec {
             Spec::Pca(pca) => pca.plan(n, d, &exec),
             Spec::Kernel(kernel, true) => kernel.plan_given(n, &exec),

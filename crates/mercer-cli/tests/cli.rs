@@ -258,6 +258,19 @@ fn explain_prints_the_plan_and_stops() {
 }
 
 #[test]
+fn explain_and_fit_agree_on_what_fits() {
+    let run = Run::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for budget in (16..32).map(|half| format!("{}K", half * 500)) {
+        let words = ["fit", "digits", "--kernel", "gaussian", "-k", "3", "--memory", &budget];
+        let explained = run.output(&[&words[..], &["--explain"]].concat()).status.code();
+        assert_eq!(explained, run.output(&words).status.code(), "{budget}");
+        seen.insert(explained);
+    }
+    assert_eq!(seen.len(), 2, "some fit and some do not");
+}
+
+#[test]
 fn steps_shows_every_equation() {
     let run = Run::new();
     let text = run.ok(&["steps", "iris", "--rows", "6", "--kernel", "gaussian(over_sigma2=4)"]);

@@ -185,8 +185,16 @@ impl Certificate {
             let uppers = if beta < last {
                 (0..k).map(|i| larger_root(theta[i], beta, before[k])).collect()
             } else {
-                let ceilings = found.ceiling.uppers(0..k).into_iter().map(lifted).enumerate();
-                ceilings.map(|(i, ceiling)| ceiling.min(certain_upper(i))).collect()
+                // The same for the first p pairs, as far as the eigenvalue after them is known to be apart.
+                let ceilings: Vec<f64> = found.ceiling.uppers(0..k + 1).into_iter().map(lifted).collect();
+                let apart = |p: &usize| ceilings[*p] + before[*p] < theta[p - 1];
+                let upper = |i: usize| {
+                    (i + 1..=k)
+                        .filter(apart)
+                        .map(|p| larger_root(theta[i], ceilings[p] + before[p], before[p]))
+                        .fold(ceilings[i].min(certain_upper(i)), f64::min)
+                };
+                (0..k).map(upper).collect()
             };
             (likely, Kind::Probes { failure: probe::failure() }, uppers)
         };
