@@ -65,7 +65,8 @@ impl Ceiling {
         }
         let mut bounds = vec![(self.beta, most); inside.len()];
         let wide = |(low, high): (f64, f64)| (high - low) / high.abs().max(f64::MIN_POSITIVE);
-        for _ in 0..24 + 2 * bounds.len().min(32) {
+        let affordable = if b <= 64 { 16 * bounds.len() } else { 2 * bounds.len().min(32) };
+        for _ in 0..24 + affordable {
             let Some(&(low, high)) = bounds.iter().max_by(|a, b| wide(**a).total_cmp(&wide(**b))) else { break };
             if wide((low, high)) <= 1e-3 {
                 break;
