@@ -4,6 +4,7 @@ mod centred;
 mod dense;
 mod gram;
 pub(crate) mod pass;
+mod turns;
 
 pub use centred::{Centred, centre};
 pub(crate) use centred::{mean, subtract_means};

@@ -9,15 +9,15 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fearless_simd::{Level, dispatch, prelude::*};
 use memmap2::MmapMut;
 use rayon::prelude::*;
 
+use super::turns::{StopOnPanic, Turns};
 use crate::block::Block;
 use crate::error::Result;
-use crate::exec::{Exec, Progress};
+use crate::exec::Exec;
 use crate::kernel::tile::{LARGE_TILE, MIDDLE_TILE, Scratch, TILE};
 use crate::linalg;
 use crate::real::Real;
@@ -43,7 +43,7 @@ pub(crate) struct Grid {
     /// Rows of a group, a multiple of `side`.
     group: usize,
     /// An odd number; the last groups may be empty.
-    groups: usize,
+    pub(super) groups: usize,
 }
 
 impl Grid {
@@ -59,7 +59,7 @@ impl Grid {
     }
 
     /// The pairs i >= j of a round.
-    fn pairs(&self, round: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+    pub(super) fn pairs(&self, round: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
         let p = self.groups;
         (0..p).map(move |i| (i, (round + p - i) % p)).filter(|(i, j)| i >= j)
     }
@@ -214,92 +214,6 @@ pub(crate) fn multiply<T: Real>(
 
 fn lock<V>(mutex: &Mutex<V>) -> std::sync::MutexGuard<'_, V> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// Who works on what, and when.
-struct Turns {
-    grid: Grid,
-    /// All pairs, round by round.
-    pairs: Vec<(usize, usize)>,
-    /// The next pair to be taken.
-    next: AtomicUsize,
-    /// The rounds that each group is done with.
-    rounds: Vec<AtomicUsize>,
-    /// Pairs that are done.
-    done: AtomicUsize,
-    /// Rounds that were told of.
-    told: Mutex<usize>,
-    stopped: AtomicBool,
-}
-
-impl Turns {
-    fn new(grid: Grid) -> Self {
-        Turns {
-            grid,
-            pairs: (0..grid.groups).flat_map(|round| grid.pairs(round)).collect(),
-            next: AtomicUsize::new(0),
-            rounds: (0..grid.groups).map(|_| AtomicUsize::new(0)).collect(),
-            done: AtomicUsize::new(0),
-            told: Mutex::new(0),
-            stopped: AtomicBool::new(false),
-        }
-    }
-
-    /// Pairs of a round: half the groups, and the one that meets itself.
-    fn per_round(&self) -> usize {
-        self.grid.groups.div_ceil(2)
-    }
-
-    /// The next pair, as soon as it is its turn. It waits for earlier pairs only, and those are being worked on.
-    fn next(&self) -> Option<(usize, (usize, usize))> {
-        let at = self.next.fetch_add(1, Ordering::Relaxed);
-        let (i, j) = *self.pairs.get(at)?;
-        let round = at / self.per_round();
-        for group in [i, j] {
-            let mut looks = 0;
-            while self.rounds[group].load(Ordering::Acquire) < round {
-                if self.stopped.load(Ordering::Relaxed) {
-                    return None;
-                }
-                looks += 1;
-                if looks < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
-            }
-        }
-        (!self.stopped.load(Ordering::Relaxed)).then_some((at, (i, j)))
-    }
-
-    /// Notes that a pair is done.
-    fn done(&self, at: usize) {
-        let ((i, j), round) = (self.pairs[at], at / self.per_round());
-        for group in [i, j] {
-            self.rounds[group].store(round + 1, Ordering::Release);
-        }
-        self.done.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Tells how far the pass is, in order, as many pairs as make a round at a time. Nobody waits for somebody who tells.
-    fn tell(&self, exec: &Exec) {
-        let Ok(mut told) = self.told.try_lock() else { return };
-        while *told < self.done.load(Ordering::Relaxed) / self.per_round() {
-            *told += 1;
-            exec.tell(Progress::Tiles { done: *told, of: self.grid.groups });
-        }
-    }
-
-    fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Lets the other threads end when one of them panics.
-struct StopOnPanic<'a>(&'a Turns);
-
-impl Drop for StopOnPanic<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.stop();
-        }
-    }
 }
 
 /// Buffers of one thread.
