@@ -143,6 +143,40 @@ impl Certificate {
         }
     }
 
+    /// Of eigenvalues that somebody else computed: nothing is known but that none is negative and that all of them sum to
+    /// `total`, so that each can be anywhere from 0 to there.
+    pub fn unknown(eigenvalues: &[f64], total: f64) -> Self {
+        let k = eigenvalues.len();
+        Certificate {
+            residuals: vec![total; k],
+            below: eigenvalues.to_vec(),
+            above: eigenvalues.iter().map(|v| (total - v).max(0.0)).collect(),
+            clusters: if k > 0 { vec![Cluster { first: 0, last: k - 1, sine: 1.0 }] } else { Vec::new() },
+            missed: total,
+            kind: Kind::Trace,
+            rounding: 0.0,
+            passes: Passes::default(),
+            scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
+        }
+    }
+
+    /// The same for the first k components only, the others being among those that may be missed.
+    pub(crate) fn first(mut self, k: usize, eigenvalues: &[f64]) -> Self {
+        if k >= self.residuals.len() {
+            return self;
+        }
+        self.missed = self.missed.max(eigenvalues[k] + self.above[k]);
+        self.clusters.retain(|c| c.first < k);
+        if let Some(last) = self.clusters.last_mut().filter(|c| c.last >= k) {
+            // A part of a space is as uncertain as directions within it.
+            (last.last, last.sine) = (k - 1, 1.0);
+        }
+        self.residuals.truncate(k);
+        self.below.truncate(k);
+        self.above.truncate(k);
+        self
+    }
+
     /// For the first k of the pairs that were found.
     pub(crate) fn of_found(found: &Found, k: usize, known: &Known) -> Self {
         // All in the unit of the pairs, so that nothing leaves the range of f64.

@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use super::SymOp;
 use super::pass::{self, Cache, Tiles};
 use crate::block::Block;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, check_finite};
 use crate::exec::Exec;
 use crate::kernel::Bound;
-use crate::kernel::tile::{self, Form, Means, Rows, Scratch, TILE};
+use crate::kernel::tile::{self, Form, LARGE_TILE, Means, Rows, Scratch, TILE};
 use crate::linalg;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
@@ -66,6 +66,58 @@ impl Gram {
     pub(crate) fn into_rows(self) -> Rows {
         self.rows
     }
+}
+
+/// k(x_i, y_j) for every pair: a row per x, a column per y.
+///
+/// # Errors
+/// When points have another number of dimensions than the kernel is bound to or are not finite, or when a value is not.
+///
+/// # Example
+/// ```
+/// use mercer::{Bound, Exec, Gamma, Kernel, Points, op};
+/// let (x, y) = (Points::from_rows(&[[0.0], [2.0]]), Points::from_rows(&[[0.0], [1.0], [3.0]]));
+/// let k = Bound::new(&Kernel::gaussian(Gamma::Value(0.5)), &x)?;
+/// let cross = op::cross_gram(&k, x.view(), y.view(), &Exec::new())?;
+/// assert_eq!((cross.n(), cross.d()), (2, 3));
+/// assert_eq!(cross.row(0)[0], 1.0);
+/// # Ok::<(), mercer::Error>(())
+/// ```
+pub fn cross_gram<T: Real>(
+    bound: &Bound,
+    x: PointsRef<'_, T>,
+    y: PointsRef<'_, T>,
+    exec: &Exec,
+) -> Result<Points<f64>> {
+    for points in [x, y] {
+        points.check(0)?;
+        points.check_dimensions(bound.d())?;
+        points.check_not_huge()?;
+    }
+    let means = Means::of(x.n().max(y.n()));
+    let (rows, cols) = (Rows::new(bound, x.to_f64(), means), Rows::new(bound, y.to_f64(), means));
+    let m = y.n();
+    let mut values = vec![0.0; x.n() * m];
+    exec.run(|| {
+        values.par_chunks_mut((TILE * m).max(1)).enumerate().try_for_each(|(strip, out)| -> Result<()> {
+            exec.go_on()?;
+            let first = strip * TILE;
+            let strip = first..first + out.len() / m;
+            let (mut tile, mut scratch) = (vec![0.0; strip.len() * LARGE_TILE], Scratch::new());
+            for start in (0..m).step_by(LARGE_TILE) {
+                let piece = start..m.min(start + LARGE_TILE);
+                let tile = &mut tile[..strip.len() * piece.len()];
+                let how = (bound, Form::Value, exec.level());
+                tile::fill(how, (&rows, strip.clone()), (&cols, piece.clone()), tile, &mut scratch);
+                for (line, out) in tile.chunks_exact(piece.len()).zip(out.chunks_exact_mut(m)) {
+                    out[piece.clone()].copy_from_slice(line);
+                }
+            }
+            Ok(())
+        })
+    })?;
+    check_finite("Gram matrix", &values, |at| (at / m, at % m))?;
+    Points::new(values, x.n(), m)
 }
 
 impl<T: Real> Gram<T> {

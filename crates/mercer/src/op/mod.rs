@@ -9,7 +9,7 @@ mod turns;
 pub use centred::{Centred, centre};
 pub(crate) use centred::{mean, subtract_means};
 pub use dense::Dense;
-pub use gram::Gram;
+pub use gram::{Gram, cross_gram};
 
 use crate::block::Block;
 use crate::error::{Error, Result};

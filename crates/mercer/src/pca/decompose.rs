@@ -63,8 +63,7 @@ impl Location {
                         *s.at_mut(i, j) /= self.scale[i] * self.scale[j];
                     }
                 }
-                let (eigenvalues, axes) = linalg::eigh(s.clone())?;
-                Ok(Decomposed::new(eigenvalues, most, Basis::Scatter { scatter: s, axes }))
+                Decomposed::of_scatter(s, most)
             }
             Route::Gram => {
                 let x = standardised(x, &self.mean, &self.rest, &self.scale);
@@ -157,6 +156,11 @@ enum Basis {
 }
 
 impl Decomposed {
+    pub(super) fn of_scatter(scatter: Block, most: usize) -> Result<Self> {
+        let (eigenvalues, axes) = linalg::eigh(scatter.clone())?;
+        Ok(Decomposed::new(eigenvalues, most, Basis::Scatter { scatter, axes }))
+    }
+
     fn new(mut eigenvalues: Vec<f64>, most: usize, basis: Basis) -> Self {
         eigenvalues.truncate(most);
         eigenvalues.iter_mut().for_each(|v| *v = v.max(0.0));

@@ -5,17 +5,19 @@ mod model;
 
 pub use model::{PcaModel, PcaParts};
 
+use crate::block::Block;
 use crate::eigen::{Certificate, sign};
 use crate::embedding::Embedding;
-use crate::error::{Bytes, Error, Result};
+use crate::error::{Bytes, Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::moments::{Columns, Moments};
+use crate::op::Dense;
 use crate::plan::Plan;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::spectrum::{Components, Spectrum};
-use decompose::Location;
+use decompose::{Decomposed, Location};
 
 /// Eigenvalues of a product matrix lose digits as (largest / smallest): below this ratio the singular value
 /// decomposition, which loses only its root, takes over.
@@ -237,22 +239,66 @@ impl Pca {
                 ));
             }
         }
-        let rank = found.rank(route, n.max(phi.d()));
+        let constant = location.constant.iter().filter(|c| **c).count();
+        if self.standardise && constant > 0 {
+            notes.push(format!("{constant} of {} columns are constant and were not standardised", phi.d()));
+        }
+        let at = Standardise { mean: location.mean, scale: location.scale };
+        self.assemble(found, k, route, at, (n, d), notes)
+    }
+
+    /// Fits points by their scatter matrix, the sum of (x - m)(x - m)' over the points, which may be computed wherever the
+    /// points are, or of (x - m)(x - m)' / ss' for dimensions divided by s.
+    ///
+    /// # Errors
+    /// When the matrix is not square, symmetric and finite, does not fit `at`, or is of no points; and as [`Pca::fit`].
+    pub fn fit_scatter(&self, scatter: &Block, at: Standardise, n: usize, exec: &Exec) -> Result<PcaModel> {
+        let d = scatter.n();
+        for (what, found) in [
+            ("columns of the scatter matrix", scatter.b()),
+            ("entries of the mean", at.mean.len()),
+            ("entries of the scale", at.scale.len()),
+        ] {
+            if found != d {
+                return Err(Error::shape(what, found, d));
+            }
+        }
+        let needed = if self.center { 2 } else { 1 };
+        for (what, found, needed) in [("points", n, needed), ("dimensions", d, 1)] {
+            if found < needed {
+                return Err(ErrorKind::TooFew { what, found, needed }.into());
+            }
+        }
+        self.clone().embed(Embedding::Identity).route(Route::Covariance).plan(n, d, exec)?;
+        exec.run(|| {
+            let scatter = Dense::measure_block(scatter.clone(), f64::EPSILON)?.symmetric()?.into_matrix();
+            let found = Decomposed::of_scatter(scatter, n.min(d))?;
+            let k = self.components.count(&found.eigenvalues, found.total(), n.min(d));
+            self.assemble(found, k, Route::Covariance, at, (n, d), Vec::new())
+        })
+    }
+
+    /// The model of the first k components that were found.
+    fn assemble(
+        &self,
+        found: Decomposed,
+        mut k: usize,
+        route: Route,
+        at: Standardise,
+        (n, d): (usize, usize),
+        mut notes: Vec<String>,
+    ) -> Result<PcaModel> {
+        let (features, most) = (at.mean.len(), n.min(at.mean.len()));
+        let rank = found.rank(route, n.max(features));
         if self.whiten && k > rank {
             notes.push(format!("whitening leaves out {} components without variance", k - rank));
             k = rank;
         }
         let total = found.total();
         // M13, an estimate like its counterpart for kernels
-        let rounding = match route {
-            Route::Svd => f64::EPSILON * (32 + most) as f64 * largest,
-            _ => f64::EPSILON * (32 + most) as f64 * total,
-        };
+        let rounding =
+            f64::EPSILON * (32 + most) as f64 * if route == Route::Svd { found.eigenvalues[0] } else { total };
         notes.extend(Spectrum::ties(&found.eigenvalues[..rank], k.min(rank), 2.0 * rounding));
-        let constant = location.constant.iter().filter(|c| **c).count();
-        if self.standardise && constant > 0 {
-            notes.push(format!("{constant} of {} columns are constant and were not standardised", phi.d()));
-        }
         let discarded = found.eigenvalues[k..].iter().fold(0.0, |sum, v| sum + v);
         let all = found.eigenvalues.clone();
         let eigenvalues = all[..k].to_vec();
@@ -261,8 +307,8 @@ impl Pca {
         PcaModel::from_parts(PcaParts {
             embedding: self.embedding.clone(),
             d,
-            mean: location.mean,
-            scale: location.scale,
+            mean: at.mean,
+            scale: at.scale,
             axes: axes.transposed().to_points(),
             certificate: Certificate::of_all(&all, residuals, rounding),
             eigenvalues,

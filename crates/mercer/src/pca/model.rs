@@ -141,6 +141,20 @@ impl PcaModel {
         }
     }
 
+    /// The same model with its first k components only.
+    ///
+    /// # Errors
+    /// None for a model that was fitted.
+    pub fn first(&self, k: usize) -> Result<Self> {
+        let mut parts = self.to_parts();
+        let kept = k.min(parts.eigenvalues.len());
+        parts.discarded += parts.eigenvalues[kept..].iter().rev().fold(0.0, |sum, v| sum + v);
+        parts.certificate = parts.certificate.first(kept, &parts.eigenvalues);
+        parts.eigenvalues.truncate(kept);
+        parts.axes = Points::from_fn(kept, parts.axes.d(), |i, j| parts.axes.row(i)[j]);
+        PcaModel::from_parts(parts)
+    }
+
     fn explicit(&self) -> (&Embedding, usize, &[f64], &[f64]) {
         match self.projection.features() {
             Features::Explicit { embedding, d, mean, scale } => (embedding, *d, mean, scale),

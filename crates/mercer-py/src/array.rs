@@ -1,0 +1,50 @@
+//! NumPy's arrays as points and back.
+
+use mercer::{Points, PointsRef, Real};
+use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::error::python;
+
+/// A table of numbers, rows contiguous: looked at where it lies.
+#[derive(FromPyObject)]
+pub(crate) enum Array<'py> {
+    F64(PyReadonlyArray2<'py, f64>),
+    F32(PyReadonlyArray2<'py, f32>),
+}
+
+/// Does the same for either kind of number.
+macro_rules! with_points {
+    ($array:expr, |$points:ident| $body:expr) => {
+        match &$array {
+            $crate::array::Array::F64(a) => {
+                let $points = $crate::array::points(a)?;
+                $body
+            }
+            $crate::array::Array::F32(a) => {
+                let $points = $crate::array::points(a)?;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_points;
+
+pub(crate) fn points<'a, T: Real + Element>(array: &'a PyReadonlyArray2<'_, T>) -> PyResult<PointsRef<'a, T>> {
+    let shape = array.shape();
+    PointsRef::new(array.as_slice()?, shape[0], shape[1]).map_err(python)
+}
+
+/// Points of f64, copied.
+pub(crate) fn owned(array: &PyReadonlyArray2<'_, f64>) -> PyResult<Points<f64>> {
+    Ok(points(array)?.to_f64())
+}
+
+pub(crate) fn table<'py>(py: Python<'py>, points: Points<f64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (n, d) = (points.n(), points.d());
+    points.into_vec().into_pyarray(py).reshape([n, d])
+}
+
+pub(crate) fn list<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyArray1<f64>> {
+    values.to_vec().into_pyarray(py)
+}

@@ -1,0 +1,32 @@
+//! Errors of the library as those of Python.
+
+use mercer::ErrorKind;
+use pyo3::PyErr;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
+
+/// The error with its remedy, as the kind of exception that a Python program expects.
+pub(crate) fn python(error: mercer::Error) -> PyErr {
+    let message = match error.help() {
+        Some(help) => format!("{error}; {help}"),
+        None => error.to_string(),
+    };
+    match error.kind() {
+        ErrorKind::Memory { .. } => PyMemoryError::new_err(message),
+        ErrorKind::Cancelled => PyKeyboardInterrupt::new_err(()),
+        ErrorKind::NotConverged { .. } | ErrorKind::NoConvergence { .. } => PyRuntimeError::new_err(message),
+        _ => PyValueError::new_err(message),
+    }
+}
+
+/// The same for errors of files.
+pub(crate) fn of_files(error: mercer_io::Error) -> PyErr {
+    let message = match error.help() {
+        Some(help) => format!("{error}; {help}"),
+        None => error.to_string(),
+    };
+    match error {
+        mercer_io::Error::Library(error) => python(error),
+        mercer_io::Error::Io { .. } | mercer_io::Error::NotRegular { .. } => PyOSError::new_err(message),
+        _ => PyValueError::new_err(message),
+    }
+}

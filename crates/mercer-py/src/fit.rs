@@ -1,0 +1,212 @@
+//! Fitting.
+
+use mercer::{AnyModel, SymOp};
+use mercer::{
+    Block, Components, Error, ErrorKind, Exec, Kernel, KernelPca, Pca, Plan, PointsRef, Real, Route, Standardise,
+};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::array::{Array, owned, with_points};
+use crate::error::python;
+use crate::kernels::read;
+use crate::model::Model;
+use crate::run::{Options, work, work_apart};
+
+/// How many components: all, a number, or a share of the variance.
+#[derive(FromPyObject)]
+pub(crate) enum Wanted {
+    Count(usize),
+    Share(f64),
+}
+
+fn components(wanted: Option<Wanted>) -> Components {
+    match wanted {
+        None => Components::All,
+        Some(Wanted::Count(k)) => Components::Count(k),
+        Some(Wanted::Share(share)) => Components::Share(share),
+    }
+}
+
+fn kernel_pca(kernel: Option<Kernel>, wanted: Option<Wanted>, tolerance: Option<f64>, dense: bool) -> KernelPca {
+    let spec = kernel.map_or_else(KernelPca::custom, KernelPca::new).components(components(wanted)).dense(dense);
+    match tolerance {
+        Some(tolerance) => spec.tolerance(tolerance),
+        None => spec,
+    }
+}
+
+/// Kernel PCA of points with a kernel given as text.
+#[pyfunction]
+pub(crate) fn fit_kernel(
+    py: Python<'_>,
+    kernel: &str,
+    x: Array<'_>,
+    wanted: Option<Wanted>,
+    tolerance: Option<f64>,
+    dense: bool,
+    options: Options,
+) -> PyResult<Model> {
+    let spec = kernel_pca(Some(read(kernel)?), wanted, tolerance, dense);
+    with_points!(x, |x| fit_points(py, &spec, x, &options))
+}
+
+fn fit_points<T: Real>(py: Python<'_>, spec: &KernelPca, x: PointsRef<'_, T>, options: &Options) -> PyResult<Model> {
+    let plan = spec.plan(x.n(), x.d(), &options.exec()).map_err(python)?;
+    let model = if plan.passes.is_some() {
+        work(py, options, |exec| spec.fit_with(x, exec))?
+    } else {
+        // The decomposition of a stored matrix is not interrupted; its points are few enough to be copied.
+        let (spec, x) = (spec.clone(), x.to_f64());
+        work_apart(py, options, move |exec| spec.fit_with(&x, exec))?
+    };
+    Ok(Model::new(AnyModel::KernelPca(model)))
+}
+
+/// Kernel PCA of a Gram matrix.
+#[pyfunction]
+pub(crate) fn fit_gram(
+    py: Python<'_>,
+    gram: PyReadonlyArray2<'_, f64>,
+    wanted: Option<Wanted>,
+    tolerance: Option<f64>,
+    dense: bool,
+    options: Options,
+) -> PyResult<Model> {
+    let spec = kernel_pca(None, wanted, tolerance, dense);
+    let gram = owned(&gram)?;
+    let model = work_apart(py, &options, move |exec| spec.fit_gram_with(&gram, exec))?;
+    Ok(Model::new(AnyModel::KernelPca(model)))
+}
+
+/// A symmetric operator that is a function of the user's: blocks of vectors in, blocks of vectors out.
+struct Operator {
+    apply: Py<PyAny>,
+    diagonal: Vec<f64>,
+}
+
+impl SymOp for Operator {
+    fn n(&self) -> usize {
+        self.diagonal.len()
+    }
+
+    fn apply(&self, x: &Block, y: &mut Block, _: &Exec) -> mercer::Result<()> {
+        Python::attach(|py| -> PyResult<()> {
+            let columns = PyArray1::from_slice(py, x.as_slice()).reshape([x.b(), x.n()])?;
+            let image = self.apply.call1(py, (columns,))?;
+            let image: PyReadonlyArray2<'_, f64> = image.extract(py)?;
+            let image = image.as_slice()?;
+            if image.len() != y.as_slice().len() {
+                return Err(PyValueError::new_err("the product has another shape than the block"));
+            }
+            y.as_mut_slice().copy_from_slice(image);
+            Ok(())
+        })
+        .map_err(|e| {
+            let remedy = "see to the function that multiplies by the Gram matrix".into();
+            Error::from(ErrorKind::Unsupported { what: e.to_string(), remedy })
+        })
+    }
+
+    fn diagonal(&self, _: &Exec) -> mercer::Result<Option<Vec<f64>>> {
+        Ok(Some(self.diagonal.clone()))
+    }
+}
+
+/// Kernel PCA of an operator: `apply` takes a block of vectors, a row per vector, and returns their images so.
+#[pyfunction]
+pub(crate) fn fit_operator(
+    py: Python<'_>,
+    apply: Py<PyAny>,
+    diagonal: PyReadonlyArray1<'_, f64>,
+    wanted: Option<Wanted>,
+    tolerance: Option<f64>,
+    options: Options,
+) -> PyResult<Model> {
+    let spec = kernel_pca(None, wanted, tolerance, false);
+    let op = Operator { apply, diagonal: diagonal.as_slice()?.to_vec() };
+    let model = work(py, &options, |exec| spec.fit_op_with(&op, exec))?;
+    Ok(Model::new(AnyModel::KernelPca(model)))
+}
+
+fn pca(wanted: Option<Wanted>, center: bool, scale: bool, route: &str) -> PyResult<Pca> {
+    let route = Route::from_name(route).ok_or_else(|| PyValueError::new_err(format!("'{route}' is not a route")))?;
+    Ok(Pca::new().components(components(wanted)).center(center).standardise(scale).route(route))
+}
+
+/// PCA of points.
+#[pyfunction]
+pub(crate) fn fit_pca(
+    py: Python<'_>,
+    x: Array<'_>,
+    wanted: Option<Wanted>,
+    center: bool,
+    scale: bool,
+    route: &str,
+    options: Options,
+) -> PyResult<Model> {
+    let spec = pca(wanted, center, scale, route)?;
+    let model = with_points!(x, |x| work(py, &options, |exec| spec.fit_with(x, exec)))?;
+    Ok(Model::new(AnyModel::Pca(model)))
+}
+
+/// PCA of n points by their scatter matrix about a mean, after they were divided by a scale.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn fit_scatter(
+    py: Python<'_>,
+    scatter: PyReadonlyArray2<'_, f64>,
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+    n: usize,
+    wanted: Option<Wanted>,
+    center: bool,
+    standardise: bool,
+    options: Options,
+) -> PyResult<Model> {
+    let spec = pca(wanted, center, standardise, "covariance")?;
+    let scatter = owned(&scatter)?;
+    let (rows, columns) = (scatter.n(), scatter.d());
+    // Symmetric: rows and columns are the same.
+    let scatter = Block::from_columns(scatter.into_vec(), columns, rows)
+        .ok_or_else(|| PyValueError::new_err("a scatter matrix is square"))?;
+    let at = Standardise { mean, scale };
+    let model = work_apart(py, &options, move |exec| spec.fit_scatter(&scatter, at, n, exec))?;
+    Ok(Model::new(AnyModel::Pca(model)))
+}
+
+/// Route, why, bytes, text.
+fn told(plan: mercer::Result<Plan>) -> PyResult<(String, String, u128, f64, String)> {
+    let plan = plan.map_err(python)?;
+    Ok((plan.route.into(), plan.why.clone(), plan.bytes, plan.flops, plan.to_string()))
+}
+
+/// What fitting kernel PCA will do and need; without a kernel, of a Gram matrix.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn plan_kernel(
+    kernel: Option<&str>,
+    n: usize,
+    d: usize,
+    wanted: Option<Wanted>,
+    tolerance: Option<f64>,
+    dense: bool,
+    options: Options,
+) -> PyResult<(String, String, u128, f64, String)> {
+    let given = kernel.is_none();
+    let spec = kernel_pca(kernel.map(read).transpose()?, wanted, tolerance, dense);
+    told(if given { spec.plan_given(n, &options.exec()) } else { spec.plan(n, d, &options.exec()) })
+}
+
+/// What fitting PCA will do and need.
+#[pyfunction]
+pub(crate) fn plan_pca(
+    n: usize,
+    d: usize,
+    wanted: Option<Wanted>,
+    route: &str,
+    options: Options,
+) -> PyResult<(String, String, u128, f64, String)> {
+    told(pca(wanted, true, false, route)?.plan(n, d, &options.exec()))
+}

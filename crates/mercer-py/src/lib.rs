@@ -1,0 +1,31 @@
+//! The extension module behind the Python package: arrays in, arrays out, errors as Python's, the lock of the
+//! interpreter released. All that a user sees is plain Python, in `python/mercer`.
+
+mod array;
+mod error;
+mod fit;
+mod kernels;
+mod model;
+mod run;
+mod table;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _mercer {
+    #[pymodule_export]
+    use crate::fit::{fit_gram, fit_kernel, fit_operator, fit_pca, fit_scatter, plan_kernel, plan_pca};
+    #[pymodule_export]
+    use crate::kernels::{bind_kernel, kernel_matrix, kernels, parse_kernel};
+    #[pymodule_export]
+    use crate::model::{Model, kernel_model, load_model, pca_model};
+    #[pymodule_export]
+    use crate::table::read_table;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("DEFAULT_MEMORY", mercer::DEFAULT_MEMORY)
+    }
+}

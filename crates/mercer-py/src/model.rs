@@ -1,0 +1,291 @@
+//! A fitted model as Python holds it: numbers to look at, scores of new points, bytes to keep.
+
+use mercer::{
+    AnyModel, Certificate, Embedding, KernelPcaModel, KernelPcaParts, PcaModel, PcaParts, Points, PointsRef, Real,
+    Route,
+};
+use mercer_io::SavedModel;
+use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::array::{Array, list, owned, points, table, with_points};
+use crate::error::{of_files, python};
+use crate::kernels::read;
+use crate::run::{Options, work};
+
+/// A fitted model.
+#[pyclass(frozen, module = "mercer._mercer")]
+pub(crate) struct Model(SavedModel);
+
+impl Model {
+    pub(crate) fn new(model: AnyModel) -> Self {
+        Model(SavedModel { columns: Vec::new(), model })
+    }
+
+    fn transform_points<T: Real>(
+        &self,
+        py: Python<'_>,
+        x: PointsRef<'_, T>,
+        options: &Options,
+    ) -> PyResult<Points<f64>> {
+        work(py, options, |exec| self.0.model.transform(x, exec))
+    }
+
+    fn pca(&self) -> PyResult<&PcaModel> {
+        match &self.0.model {
+            AnyModel::Pca(model) => Ok(model),
+            _ => Err(PyTypeError::new_err("this is not a model of PCA")),
+        }
+    }
+
+    fn kernel_pca(&self) -> PyResult<&KernelPcaModel> {
+        match &self.0.model {
+            AnyModel::KernelPca(model) => Ok(model),
+            _ => Err(PyTypeError::new_err("this is not a model of kernel PCA")),
+        }
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// "pca" or "kernel_pca".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match &self.0.model {
+            AnyModel::Pca(_) => "pca",
+            _ => "kernel_pca",
+        }
+    }
+
+    #[getter]
+    fn n(&self) -> usize {
+        self.0.model.spectrum().n()
+    }
+
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.0.columns.clone()
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.0.model.notes().to_vec()
+    }
+
+    /// Eigenvalues of the scatter matrix or of the centred Gram matrix.
+    #[getter]
+    fn eigenvalues<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        list(py, self.0.model.spectrum().eigenvalues())
+    }
+
+    /// Variances and their shares of the true total.
+    fn variances<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
+        let spectrum = self.0.model.spectrum();
+        (list(py, &spectrum.variances()), list(py, &spectrum.ratios()))
+    }
+
+    /// Sum of all eigenvalues, of those that were not kept, how many are not zero, and whether all were computed.
+    fn total(&self) -> (f64, f64, usize, bool) {
+        let spectrum = self.0.model.spectrum();
+        (spectrum.total(), spectrum.discarded(), spectrum.rank(), spectrum.is_complete())
+    }
+
+    /// The certificate as JSON and as a sentence.
+    fn certificate(&self) -> PyResult<(String, String)> {
+        let certificate = self.0.model.certificate();
+        let json = serde_json::to_string(certificate).map_err(|e| PyTypeError::new_err(e.to_string()))?;
+        Ok((json, certificate.to_string()))
+    }
+
+    /// PCA: a unit row per component.
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        table(py, self.pca()?.axes())
+    }
+
+    /// PCA: mean, scale, and whether they are those of the data.
+    #[allow(clippy::type_complexity)]
+    fn location<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, bool, bool, bool)> {
+        let m = self.pca()?;
+        Ok((list(py, m.mean()), list(py, m.scale()), m.is_centered(), m.is_standardised(), m.is_whitened()))
+    }
+
+    /// PCA: which matrix was decomposed.
+    fn route(&self) -> PyResult<&'static str> {
+        Ok(self.pca()?.route().name())
+    }
+
+    /// PCA: the first k components only.
+    fn first(&self, k: usize) -> PyResult<Self> {
+        Ok(Model::new(AnyModel::Pca(self.pca()?.first(k).map_err(python)?)))
+    }
+
+    /// Kernel PCA: eigenvectors, a unit column per component.
+    fn vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.kernel_pca()?;
+        let (alpha, values) = (model.alpha(), model.spectrum().eigenvalues());
+        table(py, Points::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j] * values[j].sqrt()))
+    }
+
+    /// Kernel PCA: alpha, a row per fitted point.
+    fn alpha<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        table(py, self.kernel_pca()?.alpha().clone())
+    }
+
+    /// Kernel PCA: scores of the fitted points.
+    fn scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        table(py, self.kernel_pca()?.scores())
+    }
+
+    /// Kernel PCA: the kernel with numbers, if it is one of the table's.
+    #[getter]
+    fn kernel(&self) -> PyResult<Option<String>> {
+        Ok(self.kernel_pca()?.kernel().map(ToString::to_string))
+    }
+
+    /// Kernel PCA: what its automatic parameters became.
+    fn choices(&self) -> PyResult<Vec<(String, String, f64, String)>> {
+        let choices = self.kernel_pca()?.choices().iter();
+        Ok(choices.map(|c| (c.kernel.into(), c.parameter.into(), c.value, c.rule.into())).collect())
+    }
+
+    /// Kernel PCA: the fitted points before they were standardised.
+    fn points<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let parts = self.kernel_pca()?.to_parts().map_err(python)?;
+        let points = match parts.standardise {
+            Some(s) => Points::from_fn(parts.points.n(), parts.points.d(), |i, j| {
+                s.mean[j] + s.scale[j] * parts.points.row(i)[j]
+            }),
+            None => parts.points,
+        };
+        table(py, points)
+    }
+
+    /// Kernel PCA: how negative the spectrum is, where all of it is known: number of negative eigenvalues, the smallest,
+    /// and their share of the mass.
+    fn negative(&self) -> PyResult<Option<(usize, f64, f64)>> {
+        let definiteness = self.kernel_pca()?.definiteness();
+        Ok(definiteness.filter(|d| d.is_indefinite()).map(|d| (d.negative_count, d.smallest, d.negative_share())))
+    }
+
+    fn transform<'py>(&self, py: Python<'py>, x: Array<'py>, options: Options) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let scores = with_points!(x, |x| self.transform_points(py, x, &options))?;
+        table(py, scores)
+    }
+
+    /// The bytes of a model file, with names of the columns.
+    fn to_bytes<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyBytes>> {
+        let saved = SavedModel { model: self.0.model.clone(), columns };
+        let bytes = py.detach(|| saved.to_bytes()).map_err(of_files)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Writes a model file whole or not at all.
+    fn save(&self, py: Python<'_>, path: std::path::PathBuf, columns: Vec<String>) -> PyResult<()> {
+        let saved = SavedModel { model: self.0.model.clone(), columns };
+        py.detach(|| saved.save(path)).map_err(of_files)
+    }
+
+    /// The other way round of `to_bytes`.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        py.detach(|| SavedModel::from_bytes("model", bytes)).map(Model).map_err(of_files)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let width = match &self.0.model {
+            AnyModel::Pca(m) => m.d(),
+            AnyModel::KernelPca(m) => m.d(),
+            _ => 0,
+        };
+        let columns = (1..=width).map(|j| format!("x{j}")).collect();
+        Ok((py.get_type::<Model>().getattr("from_bytes")?, (self.to_bytes(py, columns)?,)))
+    }
+}
+
+/// Reads a model file.
+#[pyfunction]
+pub(crate) fn load_model(py: Python<'_>, path: &str) -> PyResult<Model> {
+    py.detach(|| mercer_io::load_model(path)).map(Model).map_err(of_files)
+}
+
+fn number(facts: &Bound<'_, PyDict>, name: &str) -> PyResult<f64> {
+    facts.as_any().get_item(name)?.extract()
+}
+
+fn certificate(facts: &Bound<'_, PyDict>, eigenvalues: &[f64], total: f64) -> PyResult<Certificate> {
+    match facts.get_item("certificate")? {
+        Some(json) => {
+            serde_json::from_str(json.extract::<&str>()?).map_err(|e| PyTypeError::new_err(format!("certificate: {e}")))
+        }
+        None => Ok(Certificate::unknown(eigenvalues, total)),
+    }
+}
+
+/// A model of PCA from its numbers.
+#[pyfunction]
+pub(crate) fn pca_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
+    let of = |name: &str| facts.as_any().get_item(name);
+    let axes: PyReadonlyArray2<'_, f64> = of("axes")?.extract()?;
+    let (axes, eigenvalues, total) =
+        (owned(&axes)?, of("eigenvalues")?.extract::<Vec<f64>>()?, number(facts, "total")?);
+    let rank = eigenvalues.iter().filter(|v| **v > 0.0).count();
+    let parts = PcaParts {
+        embedding: Embedding::Identity,
+        d: axes.d(),
+        mean: of("mean")?.extract()?,
+        scale: of("scale")?.extract()?,
+        certificate: certificate(facts, &eigenvalues, total)?,
+        axes,
+        total,
+        discarded: number(facts, "discarded")?,
+        rank,
+        n: of("n")?.extract()?,
+        center: of("center")?.extract()?,
+        standardise: of("standardise")?.extract()?,
+        whiten: of("whiten")?.extract()?,
+        route: Route::Svd,
+        notes: Vec::new(),
+        eigenvalues,
+    };
+    Ok(Model::new(AnyModel::Pca(PcaModel::from_parts(parts).map_err(python)?)))
+}
+
+/// A model of kernel PCA from its numbers: fitted points, unit eigenvectors, and the means of the rows of the Gram matrix.
+#[pyfunction]
+pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
+    let of = |name: &str| facts.as_any().get_item(name);
+    let vectors: PyReadonlyArray2<'_, f64> = of("vectors")?.extract()?;
+    let vectors = points(&vectors)?;
+    let eigenvalues: Vec<f64> = of("eigenvalues")?.extract()?;
+    let means: Vec<f64> = of("means")?.extract()?;
+    let kernel: Option<String> = of("kernel")?.extract()?;
+    let fitted: PyReadonlyArray2<'_, f64> = of("points")?.extract()?;
+    let (fitted, n) = (owned(&fitted)?, vectors.n());
+    let weights = Points::from_fn(n, vectors.d(), |i, j| vectors.row(i)[j] / eigenvalues[j].sqrt());
+    let offset = (0..weights.d()).map(|j| (0..n).map(|i| weights.row(i)[j] * means[i]).sum()).collect();
+    let total = number(facts, "total")?;
+    let parts = KernelPcaParts {
+        kernel: kernel.as_deref().map(read).transpose()?,
+        deviation: false,
+        shift: vec![0.0; fitted.d()],
+        standardise: None,
+        points: fitted,
+        grand_mean: means.iter().sum::<f64>() / n as f64,
+        weights,
+        offset,
+        certificate: certificate(facts, &eigenvalues, total)?,
+        total,
+        discarded: (total - eigenvalues.iter().sum::<f64>()).max(0.0),
+        rank: eigenvalues.len(),
+        complete: false,
+        definiteness: None,
+        notes: Vec::new(),
+        eigenvalues,
+    };
+    Ok(Model::new(AnyModel::KernelPca(KernelPcaModel::from_parts(parts).map_err(python)?)))
+}

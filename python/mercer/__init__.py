@@ -1,0 +1,33 @@
+"""PCA and kernel PCA done right: exact, with the error stated, with scikit-learn's names.
+
+>>> from mercer import PCA, KernelPCA
+
+takes the place of
+
+>>> from sklearn.decomposition import PCA, KernelPCA  # doctest: +SKIP
+"""
+
+from . import kernels
+from ._certificate import Certificate, Plan
+from ._convert import from_sklearn
+from ._files import load
+from ._incremental_pca import IncrementalPCA
+from ._kernel_pca import KernelPCA
+from ._mercer import __version__
+from ._nystroem import Nystroem
+from ._pca import PCA
+from .kernels import Kernel
+
+__all__ = [
+    "PCA",
+    "Certificate",
+    "IncrementalPCA",
+    "Kernel",
+    "KernelPCA",
+    "Nystroem",
+    "Plan",
+    "__version__",
+    "from_sklearn",
+    "kernels",
+    "load",
+]

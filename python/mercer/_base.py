@@ -1,0 +1,128 @@
+"""What the estimators share."""
+
+from __future__ import annotations
+
+import functools
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from . import _card, _data, _exec
+
+#: Parameters of ours that several estimators have.
+CONSTRAINTS = {
+    "memory": [Interval(Real, 0, None, closed="neither"), str, None],
+    "n_jobs": [Integral, None],
+    "progress": ["boolean", callable, None],
+}
+
+
+def whole(fit):
+    """Makes a fit that fails, or is interrupted, leave the estimator as it was before."""
+
+    @functools.wraps(fit)
+    def wrapper(self, X, y=None, **parameters):
+        before = dict(self.__dict__)
+        try:
+            return fit(self, X, y, **parameters)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return wrapper
+
+
+class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What the estimators share."""
+
+    def _options(self):
+        return _exec.options(
+            n_jobs=getattr(self, "n_jobs", None),
+            memory=getattr(self, "memory", None),
+            random_state=getattr(self, "random_state", None),
+            progress=getattr(self, "progress", None),
+        )
+
+    def _compute(self, X, work):
+        """``work(options)``; its errors in words that fit ``X``."""
+        options = self._options()
+        try:
+            return work(options)
+        except ValueError as error:
+            raise _data.explained(error, self, X) from None
+        finally:
+            if isinstance(options.progress, _exec.Bar):
+                options.progress.close()
+
+    def _cast(self, values):
+        """Values as the kind of number that the estimator was fitted to."""
+        return np.asarray(values, dtype=self._dtype)
+
+    def save(self, path):
+        """Write the fitted model to a file.
+
+        The file holds numbers and one JSON text (it is in the safetensors format), no code. The command `mercer` reads
+        it, and :func:`mercer.load` does. It appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
+        check_is_fitted(self)
+        self._saved_model().save(path, self._column_names())
+
+    def _saved_model(self):
+        return self._model
+
+    def _column_names(self):
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and len(set(names)) == len(names):
+            return [str(n) for n in names]
+        return [f"x{j + 1}" for j in range(self.n_features_in_)]
+
+    def to_onnx(self, path=None):
+        """Write the fitted transformation as an ONNX graph.
+
+        It takes a float64 tensor ``X`` of shape (n, n_features) and gives ``scores`` of shape (n, n_components), as
+        :meth:`transform` does.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            The file.
+
+        Returns
+        -------
+        bytes
+            The file's content.
+        """
+        from . import _onnx
+
+        check_is_fitted(self)
+        return _onnx.write(self, path)
+
+    def to_sklearn(self):
+        """The same fitted model as an estimator of scikit-learn's.
+
+        Returns
+        -------
+        estimator
+            Of the class of the same name, with parameters and fitted attributes that it knows.
+        """
+        from . import _convert
+
+        check_is_fitted(self)
+        return _convert.to_sklearn(self)
+
+    def _repr_html_(self):
+        return _card.html(self) if _card.is_fitted(self) else super()._repr_html_()
+
+    def _repr_mimebundle_(self, **kwargs):
+        if not _card.is_fitted(self):
+            return super()._repr_mimebundle_(**kwargs)
+        return {"text/plain": repr(self), "text/html": _card.html(self)}

@@ -1,0 +1,94 @@
+"""What a fit says about itself: its plan before, its certificate after."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How far computed eigenvalues and directions can be from the truth.
+
+    Printed, it is a sentence.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_components,)
+        The exact eigenvalue of each component lies between these.
+    residuals : ndarray of shape (n_components,)
+        The measured ``|A u - lambda u|``.
+    spaces : list of (first, last, angle)
+        Components from ``first`` to ``last`` span a space that is within ``angle`` (radians) of the exact one. One
+        component by itself is a direction; an angle of pi/2 says nothing.
+    missed : float
+        No eigenvalue beyond those of the components exceeds this.
+    reason : str
+        Why that is so: ``"all pairs"``, ``"trace"``, ``"frobenius"`` (all certain) or ``"probes"``.
+    failure : float
+        The probability that the statement about ``missed`` fails; 0 where it is certain.
+    rounding : float
+        The allowance for rounding that is contained in all of this, a first-order bound.
+    passes : tuple of int
+        Passes over the Gram matrix in float32 and in float64.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    residuals: np.ndarray
+    spaces: list
+    missed: float
+    reason: str
+    failure: float
+    rounding: float
+    passes: tuple
+    sentence: str = field(repr=False)
+
+    @classmethod
+    def of(cls, model) -> Certificate:
+        """The certificate of a model of the extension module."""
+        text, sentence = model.certificate()
+        facts, values = json.loads(text), model.eigenvalues
+        return cls(
+            lower=values - np.array(facts["below"], dtype=float),
+            upper=values + np.array(facts["above"], dtype=float),
+            residuals=np.array(facts["residuals"], dtype=float),
+            spaces=[(c["first"], c["last"], float(np.arcsin(min(1.0, c["sine"])))) for c in facts["clusters"]],
+            missed=facts["missed"],
+            reason=facts["kind"]["by"].replace("_", " "),
+            failure=facts["kind"].get("failure", 0.0),
+            rounding=facts["rounding"],
+            passes=(facts["passes"]["swift"], facts["passes"]["exact"]),
+            sentence=sentence,
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit would do and need, decided from sizes alone.
+
+    Attributes
+    ----------
+    route : str
+        The way: ``"covariance"``, ``"gram"``, ``"svd"``; for kernel PCA ``"dense"`` or ``"passes"``.
+    why : str
+        Why this one.
+    bytes : int
+        Memory at the peak, besides the data.
+    flops : float
+        Floating-point operations, roughly.
+    """
+
+    route: str
+    why: str
+    bytes: int
+    flops: float
+    text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text

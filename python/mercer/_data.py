@@ -1,0 +1,109 @@
+"""Data as it comes: arrays of any layout, sparse matrices, tables of any library that speaks Arrow."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import assert_all_finite, validate_data
+
+from . import _mercer
+
+FLOATS = [np.float64, np.float32]
+
+
+def checked(estimator, X, *, reset, sparse=False, least=1, copy=False):
+    """``X`` as rows of float64 or float32 that lie one after the other, copied only if they do not; or as CSR or CSC.
+
+    Whether values are finite is left to the extension module, which looks at them anyway; see :func:`explained`.
+    """
+    refuse(X)
+    names, table = read(X)
+    if table is not None:
+        validate_data(estimator, X if names is None else table, reset=reset, skip_check_array=True)
+        if names is not None:
+            check_names(estimator, names, reset)
+        X = table
+        if X.shape[0] < least or X.shape[1] < 1:
+            validate_data(estimator, X, reset=reset, ensure_min_samples=least, ensure_all_finite=False)
+        return X
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse=sparse,
+        dtype=FLOATS,
+        order=None if sp.issparse(X) else "C",
+        copy=copy,
+        ensure_all_finite=sp.issparse(X),
+        ensure_min_samples=least,
+    )
+
+
+def refuse(X) -> None:
+    """Refuses, in words, what would only seem to work."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(
+            "X is a masked array, and the mask would be ignored: fill the masked values with X.filled(...), "
+            "or drop their rows with numpy.ma.compress_rows(X)"
+        )
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if kind in "mM" and kind:
+        raise TypeError(
+            f"X holds dates or durations ({X.dtype}): turn them into numbers in a unit of your choice first, "
+            "such as (X - X.min()) / numpy.timedelta64(1, 'D')"
+        )
+
+
+def read(X):
+    """A table by its Arrow stream: names (where scikit-learn cannot see them itself) and values.
+
+    ``(None, None)`` for what is no such table, and for tables with columns that are not numbers, about which
+    scikit-learn's own conversion is to decide.
+    """
+    if isinstance(X, np.ndarray) or sp.issparse(X) or not hasattr(X, "__arrow_c_stream__"):
+        return None, None
+    module = type(X).__module__.split(".")[0]
+    known = module in ("pandas", "polars", "pyarrow") and hasattr(X, "columns")
+    try:
+        names, values = _mercer.read_table(X)
+    except ImportError:  # pandas needs pyarrow for this
+        return None, None
+    except ValueError:
+        if known:
+            return None, None
+        raise
+    return (None if known else names), values
+
+
+def check_names(estimator, names, reset) -> None:
+    """As scikit-learn does for the tables it knows."""
+    if reset:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_") and list(estimator.feature_names_in_) != names:
+        fitted = list(estimator.feature_names_in_)
+        odd = [n for n in names if n not in fitted] or [n for n in fitted if n not in names] or names
+        raise ValueError(
+            "The feature names should match those that were passed during fit.\n"
+            f"Columns {', '.join(map(str, odd[:5]))} are other ones, missing, or in another order."
+        )
+
+
+def explained(error: ValueError, estimator, X) -> ValueError:
+    """The error of a computation; in scikit-learn's words if values of ``X`` are missing or infinite."""
+    try:
+        values = X.data if sp.issparse(X) else X
+        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+    except ValueError as known:
+        return known
+    return error
+
+
+def dense(X, memory: int):
+    """Sparse points as rows, for kernels that need them so."""
+    needed = X.shape[0] * X.shape[1] * 8
+    if needed > memory:
+        raise MemoryError(
+            f"a kernel needs these sparse points as rows, which take {needed / 1e9:.1f} GB where {memory / 1e9:.1f} GB "
+            "are allowed; raise memory=, reduce the columns first, or use PCA, which keeps them sparse"
+        )
+    return np.ascontiguousarray(X.toarray())

@@ -1,0 +1,247 @@
+"""Principal component analysis of data that comes in batches."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils import gen_batches, metadata_routing
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from . import _data, _mercer
+from ._base import whole
+from ._exec import Exec, threads
+from ._pca import LinearModel
+
+
+class IncrementalPCA(LinearModel):
+    """Principal component analysis of data that comes in batches.
+
+    Each batch is stacked under the components found so far, and the stack is decomposed (Ross et al. 2008), as in
+    scikit-learn: what earlier batches had outside those components is forgotten, so that results are approximate
+    unless all components are kept.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        How many components to keep; None for ``min(n_samples, n_features)`` of the first batch.
+    whiten : bool, default=False
+        Whether scores are divided by their standard deviation.
+    copy : bool, default=True
+        Without effect: the data is never changed.
+    batch_size : int, default=None
+        Rows that :meth:`fit` takes at a time; None for ``5 * n_features``.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The axes, by decreasing variance.
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance of the scores.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Its share of the variance of all data seen.
+    singular_values_ : ndarray of shape (n_components,)
+        Singular values of the stack.
+    mean_ : ndarray of shape (n_features,)
+        Mean of all data seen.
+    var_ : ndarray of shape (n_features,)
+        Variance of all data seen, with divisor n.
+    noise_variance_ : float
+        The mean variance of the directions of the last stack that were not kept.
+    n_components_ : int
+        The number of components.
+    n_samples_seen_ : int
+        The number of samples seen.
+    batch_size_ : int
+        The batch size of :meth:`fit`.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where the data has names.
+
+    See Also
+    --------
+    PCA : All data at once, exactly.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from mercer import IncrementalPCA
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> ipca = IncrementalPCA(n_components=7, batch_size=200)
+    >>> ipca.partial_fit(X[:100, :]).fit_transform(X).shape
+    (1797, 7)
+    """
+
+    __metadata_request__partial_fit = {"check_input": metadata_routing.UNUSED}
+
+    _parameter_constraints: dict = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "whiten": ["boolean"],
+        "copy": ["boolean"],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(self, n_components=None, *, whiten=False, copy=True, batch_size=None):
+        self.n_components = n_components
+        self.whiten = whiten
+        self.copy = copy
+        self.batch_size = batch_size
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @whole
+    def fit(self, X, y=None):
+        """Fit the model with X, a batch at a time.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : Ignored
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator. A fit that fails leaves it as it was.
+        """
+        self._forget()
+        X = _data.checked(self, X, reset=True, sparse=["csr", "csc", "lil"])
+        n_samples, n_features = X.shape
+        self.batch_size_ = 5 * n_features if self.batch_size is None else self.batch_size
+        if sp.issparse(X):
+            X = X.tocsr()
+        for batch in gen_batches(n_samples, self.batch_size_, min_batch_size=self.n_components or 0):
+            rows = X[batch]
+            self._take(rows.toarray() if sp.issparse(rows) else rows)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @whole
+    def partial_fit(self, X, y=None, check_input=True):
+        """Update the model with X, all of it as one batch.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A batch.
+        y : Ignored
+            Ignored.
+        check_input : bool, default=True
+            Whether X is checked.
+
+        Returns
+        -------
+        self : object
+            The updated estimator. An update that fails leaves it as it was.
+        """
+        if check_input:
+            if sp.issparse(X):
+                raise TypeError(
+                    "IncrementalPCA.partial_fit does not support sparse input. Either convert data to dense "
+                    "or use IncrementalPCA.fit to do so in batches."
+                )
+            X = _data.checked(self, X, reset=not hasattr(self, "components_"))
+        return self._take(X)
+
+    def _forget(self):
+        for name in ("components_", "n_samples_seen_", "mean_", "var_", "_model"):
+            self.__dict__.pop(name, None)
+
+    def _count(self, n_samples, n_features):
+        """The number of components, with scikit-learn's rules and messages."""
+        first, k = not hasattr(self, "components_"), self.n_components
+        if k is None:
+            return min(n_samples, n_features) if first else len(self.components_)
+        if not k <= n_features:
+            raise ValueError(
+                f"n_components={k!r} invalid for n_features={n_features}, need more rows than columns for "
+                "IncrementalPCA processing"
+            )
+        if k > n_samples and first:
+            raise ValueError(
+                f"n_components={k} must be less or equal to the batch number of samples {n_samples} for the first "
+                "partial_fit call."
+            )
+        if not first and len(self.components_) != k:
+            raise ValueError(
+                f"Number of input features has changed from {len(self.components_)} to {k} between calls to "
+                "partial_fit! Try setting n_components to a fixed value."
+            )
+        return k
+
+    def _take(self, X):
+        n, d = X.shape
+        k = self._count(n, d)
+        X, kind = np.asarray(X, dtype=np.float64), X.dtype
+        if not np.isfinite(X).all():
+            raise _data.explained(ValueError("X has values that are not finite"), self, X)
+        seen = getattr(self, "n_samples_seen_", 0)
+        total = seen + n
+        batch_mean = X.mean(axis=0)
+        stack = X - batch_mean
+        batch_var = np.mean(stack**2, axis=0)
+        if seen:
+            # Means and variances of two parts put together.
+            before, apart = self._mean64, self._mean64 - batch_mean
+            mean = before + (batch_mean - before) * (n / total)
+            var = (self._var64 * seen + batch_var * n) / total + (seen / total) * (n / total) * apart**2
+            basis = self._values64[:, None] * self._axes64
+            stack = np.vstack([basis, stack, np.sqrt(seen / total * n) * apart])
+        else:
+            mean, var = batch_mean, batch_var
+        found = _mercer.fit_pca(np.ascontiguousarray(stack), None, False, False, "svd", Exec(threads=threads(None)))
+        values, axes = np.sqrt(found.eigenvalues), found.axes()
+        # All in float64; what is shown has the kind of the data.
+        self._mean64, self._var64, self._values64, self._axes64 = mean, var, values[:k], axes[:k]
+        variances = values**2 / max(total - 1, 1)
+        whole_variance = np.sum(var * total)
+        self._dtype = kind
+        self.n_components_, self.n_samples_seen_ = k, total
+        self.mean_, self.var_ = self._cast(mean), self._cast(var)
+        self.components_, self.singular_values_ = self._cast(axes[:k]), self._cast(values[:k])
+        self.explained_variance_ = self._cast(variances[:k])
+        ratios = values**2 / whole_variance if whole_variance > 0 else np.zeros(len(values))
+        self.explained_variance_ratio_ = self._cast(ratios[:k])
+        left = variances[k:]
+        self.noise_variance_ = self._dtype.type(left.mean() if k not in (n, d) and len(left) else 0.0)
+        self._scale = np.ones(d)
+        self._model = _mercer.pca_model(
+            {
+                "axes": np.ascontiguousarray(axes[:k]),
+                "mean": mean.tolist(),
+                "scale": self._scale.tolist(),
+                "eigenvalues": (values[:k] ** 2).tolist(),
+                "total": max(whole_variance, float(np.sum(values[:k] ** 2))),
+                "discarded": max(0.0, whole_variance - float(np.sum(values[:k] ** 2))),
+                "n": int(total),
+                "center": True,
+                "standardise": False,
+                "whiten": False,
+            }
+        )
+        return self
+
+    def transform(self, X):
+        """Apply dimensionality reduction to X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_components)
+            Scores.
+        """
+        return super().transform(X)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

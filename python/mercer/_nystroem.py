@@ -1,0 +1,239 @@
+"""Features of a kernel from a sample of the points."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.metrics.pairwise import KERNEL_PARAMS
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from . import _data, _gram, _mercer
+from ._base import Estimator, whole
+
+#: Eigenvalues of the kernel matrix of the landmarks below this count as this, as in scikit-learn.
+LEAST = 1e-12
+
+
+class Nystroem(Estimator):
+    """Approximate features of a kernel, from a sample of the training points.
+
+    Features z with ``z(x).z(y)`` near to ``k(x, y)``, exact where x or y is one of the sampled points.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default='rbf'
+        As of :class:`KernelPCA`, and all of scikit-learn's pairwise names.
+    gamma : float, 'median' or 'scale', default=None
+        As of :class:`KernelPCA`. None means the kernel's own default: 1/n_features, but 1 for chi2.
+    coef0 : float, default=None
+        Of polynomial and sigmoid; None means 1.
+    degree : float, default=None
+        Of polynomial; None means 3.
+    kernel_params : dict, default=None
+        Keyword arguments of a kernel function. It is never changed.
+    n_components : int, default=100
+        How many points are sampled: the number of features.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the sample; the points are those that scikit-learn takes.
+    n_jobs : int, default=None
+        Threads; None or -1 for one per core.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The sampled points.
+    component_indices_ : ndarray of shape (n_components,)
+        Their rows in the training data.
+    normalization_ : ndarray of shape (n_components, n_components)
+        The inverse root of their kernel matrix.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where the data has names.
+
+    See Also
+    --------
+    KernelPCA : The exact principal components behind a kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Nystroem, kernels
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> Z = Nystroem(gamma=0.2, n_components=50, random_state=1).fit_transform(X)
+    >>> K = kernels.gaussian(gamma=0.2)(X)
+    >>> bool(np.abs(Z @ Z.T - K).max() < 0.01)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "kernel": [_gram.KernelNames(), callable],
+        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"median", "scale"}), None],
+        "coef0": [Interval(Real, None, None, closed="neither"), None],
+        "degree": [Interval(Real, 1, None, closed="left"), None],
+        "kernel_params": [dict, None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma=None,
+        coef0=None,
+        degree=None,
+        kernel_params=None,
+        n_components=100,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _options(self):
+        from . import _exec
+
+        return _exec.options(n_jobs=self.n_jobs)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @whole
+    def fit(self, X, y=None):
+        """Fit estimator to data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : Ignored
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X = _data.checked(self, X, reset=True, sparse="csr")
+        n_samples = X.shape[0]
+        if self.n_components > n_samples:
+            warnings.warn(
+                "n_components > n_samples. This is not possible.\nn_components was set to n_samples, which results "
+                "in inefficient evaluation of the full kernel.",
+                stacklevel=2,
+            )
+        m = min(n_samples, self.n_components)
+        chosen = check_random_state(self.random_state).permutation(n_samples)[:m]
+        basis = X[chosen]
+        self._kernel_source = self._bound(self._source(X.shape[1]), X)
+        K = self._compute(X, lambda options: self._among(basis, options))
+        self._dtype = X.dtype
+        self.normalization_ = self._cast(_inverse_root(K, self._kernel_source))
+        self.components_, self.component_indices_ = basis, chosen
+        self._n_features_out = m
+        return self
+
+    def _among(self, basis, options):
+        if isinstance(self._kernel_source, _gram.Given):
+            K = basis.toarray() if sp.issparse(basis) else basis
+            if K.shape[0] != K.shape[1]:
+                raise ValueError(
+                    "kernel='precomputed' needs the square kernel matrix of the sampled points: X of shape "
+                    f"{K.shape} is not square"
+                )
+            return np.asarray(K, dtype=np.float64)
+        if isinstance(self._kernel_source, _gram.Function):
+            self._kernel_source.look(basis)
+        return self._kernel_source.matrix(basis, basis, options)
+
+    def _source(self, n_features):
+        given = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        plain = isinstance(self.kernel, str) and self.kernel != "precomputed"
+        if not plain and any(value is not None for value in given.values()):
+            raise ValueError(
+                "Don't pass gamma, coef0 or degree to Nystroem if using a callable or precomputed kernel"
+            )
+        params = dict(self.kernel_params or {})
+        if plain and self.kernel in KERNEL_PARAMS:
+            # Parameters by dictionary count where there is no parameter of that name.
+            for name in KERNEL_PARAMS[self.kernel]:
+                if given.get(name) is None and name in params:
+                    given[name] = params[name]
+        return _gram.source(self.kernel, n_features, params=params, **given)
+
+    def _bound(self, source, X):
+        """The kernel with numbers in place of rules."""
+        if not isinstance(source, _gram.Table):
+            return source
+        if not any(word in source.text for word in ("median", "scale", "1/d")):
+            return source
+        return self._compute(X, lambda options: _gram.Table(_mercer.bind_kernel(source.text, _dense(X), options)[0]))
+
+    def transform(self, X):
+        """Apply feature map to X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data to transform.
+
+        Returns
+        -------
+        X_transformed : ndarray of shape (n_samples, n_components)
+            Features.
+        """
+        check_is_fitted(self)
+        X = _data.checked(self, X, reset=False, sparse="csr")
+        kind = np.result_type(X.dtype, self.normalization_.dtype)
+        out = np.empty((X.shape[0], self._n_features_out), dtype=kind)
+
+        def work(options):
+            for i in range(0, X.shape[0], 4 * _gram.BLOCK):
+                rows = X[i : i + 4 * _gram.BLOCK]
+                rows = rows.toarray() if sp.issparse(rows) and self._kernel_source.text else rows
+                K = self._kernel_source.matrix(rows, self.components_, options)
+                out[i : i + 4 * _gram.BLOCK] = K @ self.normalization_.T
+
+        self._compute(X, work)
+        return out
+
+    def _saved_model(self):
+        raise NotImplementedError(
+            "Nystroem has no model file yet: use to_onnx() or pickle, or KernelPCA, whose exact model can be saved"
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _dense(X):
+    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
+
+
+def _inverse_root(K, source):
+    """``K^(-1/2)``; for a matrix with negative eigenvalues with the signs of those, as scikit-learn has it."""
+    if source.text is not None and not _mercer.parse_kernel(source.text)[1] or source.text is None:
+        u, s, v = np.linalg.svd(K)
+        return (u / np.sqrt(np.maximum(s, LEAST))) @ v
+    m = len(K)
+    zero, one = np.zeros(m).tolist(), np.ones(m).tolist()
+    from ._exec import Exec
+
+    found = _mercer.fit_scatter((K + K.T) / 2, zero, one, m, None, False, False, Exec(memory=1 << 62))
+    axes = found.axes()
+    return (axes.T / np.sqrt(np.maximum(found.eigenvalues, LEAST))) @ axes

@@ -1,0 +1,503 @@
+"""Principal component analysis."""
+
+from __future__ import annotations
+
+from math import lgamma, log
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from . import _data, _linear, _mercer
+from ._base import CONSTRAINTS, Estimator, whole
+from ._certificate import Certificate, Plan
+
+#: The route of the extension module for a solver of scikit-learn's. All of ours are exact.
+ROUTES = {"full": "svd", "covariance_eigh": "covariance"}
+#: Up to this size ``'auto'`` decomposes the data itself where scikit-learn does: small components keep their digits.
+SVD_UP_TO = 1000
+
+
+class LinearModel(Estimator):
+    """What fitted linear models share: axes, a mean, and the Gaussian model behind them."""
+
+    def _keep(self, model, X_dtype):
+        """Takes the attributes from a model of the extension module."""
+        self._model, self._dtype = model, X_dtype
+        mean, scale, *_ = model.location()
+        variances, ratios = model.variances()
+        self.mean_ = self._cast(mean)
+        self._scale = scale
+        self.components_ = self._cast(model.axes())
+        self.explained_variance_ = self._cast(variances)
+        self.explained_variance_ratio_ = self._cast(ratios)
+        self.singular_values_ = self._cast(np.sqrt(model.eigenvalues))
+
+    def _deviations(self, variances):
+        """What whitened scores are divided by; components without variance have scores of 0."""
+        deviations = np.sqrt(variances)
+        rank = self._model.total()[2]
+        return np.where(np.arange(len(deviations)) < rank, deviations, np.inf)
+
+    def transform(self, X):
+        """Apply dimensionality reduction to X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_components)
+            Scores: ``((X - mean_) / scale_) @ components_.T``, the mean being subtracted first, so that data far from
+            the origin keeps its digits.
+        """
+        check_is_fitted(self)
+        X = _data.checked(self, X, reset=False, sparse=("csr", "csc"))
+        return self._scores(X)
+
+    def _scores(self, X):
+        if sp.issparse(X):
+            scores = _linear.sparse_scores(X, *self._model.location()[:2], self._model.axes())
+        else:
+            scores = self._compute(X, lambda options: self._model.transform(X, options))
+        if self.whiten:
+            scores /= self._deviations(self._model.variances()[0])
+        return scores.astype(np.result_type(X.dtype, self._dtype), copy=False)
+
+    def inverse_transform(self, X):
+        """Transform scores back to the original space.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Scores.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            The points of the space of the components with these scores.
+        """
+        check_is_fitted(self)
+        X = check_array(X, input_name="X", dtype=_data.FLOATS)
+        components = self.components_
+        if self.whiten:
+            components = np.sqrt(self.explained_variance_[:, None]) * components
+        return X @ (components * self._scale).astype(components.dtype, copy=False) + self.mean_
+
+    def _generative(self):
+        """Axes and the variance along them beyond that of the noise."""
+        axes, variances = self.components_, self.explained_variance_
+        if self.whiten:
+            axes = axes * np.sqrt(variances[:, None])
+        return axes, np.maximum(variances - self.noise_variance_, 0.0)
+
+    def get_covariance(self):
+        """Compute data covariance with the generative model.
+
+        Returns
+        -------
+        cov : ndarray of shape (n_features, n_features)
+            ``components_.T @ diag(explained_variance_ - noise_variance_) @ components_ + noise_variance_ * I``, in the
+            units of the data.
+        """
+        check_is_fitted(self)
+        axes, beyond = self._generative()
+        cov = (axes.T * beyond) @ axes
+        cov.flat[:: len(cov) + 1] += self.noise_variance_
+        return cov * np.outer(self._scale, self._scale).astype(cov.dtype)
+
+    def get_precision(self):
+        """Compute data precision matrix with the generative model.
+
+        Returns
+        -------
+        precision : ndarray of shape (n_features, n_features)
+            The inverse of :meth:`get_covariance`, by the matrix inversion lemma.
+        """
+        check_is_fitted(self)
+        n_features, noise = self.components_.shape[1], self.noise_variance_
+        units = np.outer(self._scale, self._scale)
+        if self.n_components_ == 0:
+            return np.eye(n_features) / noise / units
+        if noise == 0.0:
+            return np.linalg.inv(self.get_covariance())
+        axes, beyond = self._generative()
+        with np.errstate(divide="ignore"):
+            inner = axes @ axes.T / noise + np.diag(1.0 / beyond)
+        finite = np.isfinite(np.diag(inner))
+        axes, inner = axes[finite], inner[np.ix_(finite, finite)]
+        precision = -(axes.T @ np.linalg.inv(inner) @ axes) / noise**2
+        precision.flat[:: n_features + 1] += 1.0 / noise
+        return precision / units.astype(precision.dtype)
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+
+class PCA(LinearModel):
+    """Principal component analysis.
+
+    Exact for every solver, safe for data far from the origin, never densifying sparse data, and the same to the last
+    bit on any number of threads.
+
+    Parameters
+    ----------
+    n_components : int, float or 'mle', default=None
+        How many components to keep: a number, a share of the variance (``0.95``), Minka's choice (``'mle'``), or all,
+        ``min(n_samples, n_features)`` of them. A share works with every solver.
+    copy : bool, default=True
+        Without effect: the data is never changed.
+    whiten : bool, default=False
+        Whether scores are divided by their standard deviation. Scores of components without variance are 0.
+    svd_solver : {'auto', 'full', 'covariance_eigh', 'arpack', 'randomized'}, default='auto'
+        What is decomposed: the covariance matrix for ``'covariance_eigh'``, the data itself for ``'full'``, and
+        whatever is best otherwise, see :meth:`plan`; all are exact. For sparse data, ``'auto'``, ``'arpack'`` or
+        ``'covariance_eigh'``.
+    tol : float, default=0.0
+        The residual that is good enough where components are found by passes over the data, relative to the largest
+        eigenvalue; 0 means 1e-6, which gives eigenvalues to about 1e-12.
+    iterated_power : int or 'auto', default='auto'
+        Without effect: nothing is approximated.
+    n_oversamples : int, default=10
+        Without effect.
+    power_iteration_normalizer : {'auto', 'QR', 'LU', 'none'}, default='auto'
+        Without effect.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the probes of passes over the data; results do not depend on it beyond the tolerance.
+    center : bool, default=True
+        Whether the mean is subtracted. Without it variances are mean squares, with divisor n.
+    scale : bool, default=False
+        Whether features are divided by their standard deviation. A constant feature is left as it is.
+    n_jobs : int, default=None
+        Threads; None or -1 for one per core. Results do not depend on it.
+    memory : int or str, default=None
+        Bytes that may be used, also as ``"8G"``; None for 8 GB. What needs more is refused before it starts.
+    progress : bool or callable, default=None
+        Whether passes over the data are shown on standard error, or the function that is told of them.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The axes, by decreasing variance; the entry of largest magnitude of each is positive.
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance of the scores, with divisor n - 1.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Its share of the variance of the data, all of it.
+    singular_values_ : ndarray of shape (n_components,)
+        Singular values of the centred data.
+    mean_ : ndarray of shape (n_features,)
+        What is subtracted.
+    scale_ : ndarray of shape (n_features,)
+        What features are divided by, with ``scale=True``.
+    n_components_ : int
+        The number of components.
+    n_samples_ : int
+        The number of samples.
+    noise_variance_ : float
+        The mean variance of the directions that were not kept.
+    certificate_ : Certificate
+        How far eigenvalues (of the scatter matrix: ``singular_values_ ** 2``) and directions can be from the truth.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where the data has names.
+
+    See Also
+    --------
+    KernelPCA : Non-linear structure.
+    IncrementalPCA : Data that comes in batches.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import PCA
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> pca = PCA(n_components=2).fit(X)
+    >>> print(pca.explained_variance_ratio_.round(4))
+    [0.9924 0.0076]
+    >>> print(pca.singular_values_.round(4))
+    [6.3006 0.5498]
+    >>> PCA(n_components=0.95).fit(X + 1e9).components_.shape  # far from the origin
+    (1, 2)
+    """
+
+    _parameter_constraints: dict = {
+        "n_components": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            StrOptions({"mle"}),
+            None,
+        ],
+        "copy": ["boolean"],
+        "whiten": ["boolean"],
+        "svd_solver": [StrOptions({"auto", "full", "covariance_eigh", "arpack", "randomized"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "iterated_power": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "n_oversamples": [Interval(Integral, 1, None, closed="left")],
+        "power_iteration_normalizer": [StrOptions({"auto", "QR", "LU", "none"})],
+        "random_state": ["random_state"],
+        "center": ["boolean"],
+        "scale": ["boolean"],
+        **CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        copy=True,
+        whiten=False,
+        svd_solver="auto",
+        tol=0.0,
+        iterated_power="auto",
+        n_oversamples=10,
+        power_iteration_normalizer="auto",
+        random_state=None,
+        center=True,
+        scale=False,
+        n_jobs=None,
+        memory=None,
+        progress=None,
+    ):
+        self.n_components = n_components
+        self.copy = copy
+        self.whiten = whiten
+        self.svd_solver = svd_solver
+        self.tol = tol
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+        self.random_state = random_state
+        self.center = center
+        self.scale = scale
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.progress = progress
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @whole
+    def fit(self, X, y=None):
+        """Fit the model with X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. C-contiguous float64 and float32 is not copied.
+        y : Ignored
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator. A fit that fails leaves it as it was.
+        """
+        self._fit(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @whole
+    def fit_transform(self, X, y=None):
+        """Fit the model with X and apply the dimensionality reduction on X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : Ignored
+            Ignored.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_components)
+            Scores: the same bits as those of :meth:`transform`.
+        """
+        return self._scores(self._fit(X))
+
+    def plan(self, X):
+        """What :meth:`fit` would do and need, without doing it.
+
+        Parameters
+        ----------
+        X : array-like or tuple of int
+            The data, or its shape.
+
+        Returns
+        -------
+        Plan
+            Route, memory, work; printed, a few lines.
+        """
+        n, d = X if isinstance(X, tuple) else np.shape(X)
+        options = self._options()
+        wanted = self.n_components if isinstance(self.n_components, Integral) and self.n_components > 0 else None
+        if _linear.by_passes(self.svd_solver, (n, d), wanted):
+            wanted = int(wanted)
+            found = _mercer.plan_kernel(None, n, d, wanted, self.tol or None, False, options)
+            route, why, size, flops, _ = found
+            why, flops = f"{wanted} leading components of many, by passes over the data", flops * d / n
+            return Plan(route, why, size, flops, f"route      {route} ({why})\nmemory     about {size / 1e6:.0f} MB")
+        return Plan(*_mercer.plan_pca(n, d, wanted, ROUTES.get(self.svd_solver, "auto"), options))
+
+    def _fit(self, X):
+        if sp.issparse(X) and self.svd_solver not in ("auto", "arpack", "covariance_eigh"):
+            raise TypeError(
+                'PCA only support sparse inputs with the "arpack" and "covariance_eigh" solvers, while '
+                f'"{self.svd_solver}" was passed. Use "auto" for the best exact one.'
+            )
+        X = _data.checked(self, X, reset=True, sparse=("csr", "csc"), least=2 if self.center else 1)
+        solver, wanted = self._choose(X)
+        # A share, Minka's rule and no component at all are chosen from the whole spectrum.
+        count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
+        chosen = solver if self.svd_solver == "auto" and max(X.shape) <= SVD_UP_TO else self.svd_solver
+        route = ROUTES.get(chosen, "auto")
+        model = self._compute(X, lambda options: self._decompose(X, count, route, options))
+        if count is None:
+            model = model.first(self._count(wanted, model, X.shape[0]))
+        self._fit_svd_solver = solver
+        self._keep(model, X.dtype)
+        self.n_samples_, self.n_components_ = X.shape[0], len(self.components_)
+        if self.scale:
+            self.scale_ = self._cast(self._scale)
+        elif hasattr(self, "scale_"):
+            del self.scale_
+        left = min(X.shape) - self.n_components_
+        divisor = X.shape[0] - 1 if self.center else X.shape[0]
+        noise = model.total()[1] / left / divisor if left else 0.0
+        self.noise_variance_ = self._dtype.type(noise)
+        self.certificate_ = Certificate.of(model)
+        return X
+
+    def _decompose(self, X, count, route, options):
+        how = (count, self.center, self.scale)
+        if sp.issparse(X):
+            return _linear.fit_sparse(X, *how, self.tol or None, self.svd_solver, options)
+        if _linear.by_passes(self.svd_solver, X.shape, count):
+            return _linear.fit_wide(X, *how, self.tol or None, options)
+        return _mercer.fit_pca(X, *how, route, options)
+
+    def _choose(self, X):
+        """The solver by its name, and the number of components, with scikit-learn's rules and messages."""
+        solver, wanted, least = self.svd_solver, self.n_components, min(X.shape)
+        if solver == "auto" and sp.issparse(X):
+            solver = "arpack"
+        if wanted is None:
+            wanted = least - 1 if solver == "arpack" else least
+        if solver == "auto":
+            if X.shape[1] <= 1000 and X.shape[0] >= 10 * X.shape[1]:
+                solver = "covariance_eigh"
+            elif max(X.shape) <= 500 or wanted == "mle":
+                solver = "full"
+            else:
+                solver = "randomized" if 1 <= wanted < 0.8 * least else "full"
+        if solver in ("full", "covariance_eigh"):
+            if wanted == "mle":
+                if X.shape[0] < X.shape[1]:
+                    raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
+            elif not 0 <= wanted <= least:
+                raise ValueError(
+                    f"n_components={wanted} must be between 0 and min(n_samples, n_features)={least} with "
+                    f"svd_solver={solver!r}"
+                )
+        elif isinstance(wanted, str):
+            raise ValueError(f"n_components={wanted!r} cannot be a string with svd_solver='{solver}'")
+        elif isinstance(wanted, Integral):
+            if not 1 <= wanted <= least:
+                raise ValueError(
+                    f"n_components={wanted} must be between 1 and min(n_samples, n_features)={least} with "
+                    f"svd_solver='{solver}'"
+                )
+            if solver == "arpack" and wanted == least:
+                raise ValueError(
+                    f"n_components={wanted} must be strictly less than min(n_samples, n_features)={least} with "
+                    f"svd_solver='{solver}'"
+                )
+        return solver, wanted
+
+    def _count(self, wanted, model, n_samples):
+        """How many components a share, or Minka's rule, asks for."""
+        variances, ratios = model.variances()
+        if wanted == "mle":
+            return minka(variances, n_samples)
+        if wanted == 0:
+            return 0
+        # The first number of components with more than this share.
+        return int(np.searchsorted(np.cumsum(ratios), wanted, side="right")) + 1
+
+    def score_samples(self, X):
+        """Return the log-likelihood of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ll : ndarray of shape (n_samples,)
+            Log-likelihood of each sample under the Gaussian model of probabilistic PCA.
+        """
+        check_is_fitted(self)
+        X = _data.checked(self, X, reset=False)
+        centred, precision = X - self.mean_, self.get_precision()
+        log_like = -0.5 * np.sum(centred * (centred @ precision), axis=1)
+        sign, volume = np.linalg.slogdet(precision)
+        return log_like - 0.5 * (X.shape[1] * log(2.0 * np.pi) - (volume if sign > 0 else -np.inf))
+
+    def score(self, X, y=None):
+        """Return the average log-likelihood of all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+        y : Ignored
+            Ignored.
+
+        Returns
+        -------
+        ll : float
+            Average log-likelihood of the samples under the current model.
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = self.svd_solver in ("auto", "arpack", "covariance_eigh")
+        return tags
+
+
+def minka(spectrum, n_samples):
+    """The number of components, from 1 to n_features - 1, of greatest evidence (Minka 2000)."""
+    n_features = len(spectrum)
+    evidence = [-np.inf] + [_evidence(spectrum, rank, n_samples) for rank in range(1, n_features)]
+    return int(np.argmax(evidence))
+
+
+def _evidence(spectrum, rank, n_samples):
+    """Minka's approximation to the log of the probability of the data, given the number of components."""
+    n_features, tiny = len(spectrum), 1e-15
+    if spectrum[rank - 1] < tiny:
+        return -np.inf
+    i = np.arange(1, rank + 1)
+    prior = -rank * log(2.0) + sum(lgamma((n_features - k + 1) / 2.0) for k in i)
+    prior -= log(np.pi) * np.sum(n_features - i + 1) / 2.0
+    noise = max(tiny, float(np.sum(spectrum[rank:])) / (n_features - rank))
+    kept = -np.sum(np.log(spectrum[:rank])) * n_samples / 2.0
+    left = -log(noise) * n_samples * (n_features - rank) / 2.0
+    free = n_features * rank - rank * (rank + 1.0) / 2.0
+    modelled = np.where(np.arange(n_features) < rank, spectrum, noise)
+    first, second = np.triu_indices(n_features, 1)
+    pairs = first < rank
+    first, second = first[pairs], second[pairs]
+    # Equal eigenvalues have no curvature between them: they count as the smallest difference there is.
+    apart = np.maximum(spectrum[first] - spectrum[second], np.finfo(float).tiny)
+    bend = np.maximum(1.0 / modelled[second] - 1.0 / modelled[first], np.finfo(float).tiny)
+    curvature = np.sum(np.log(apart) + np.log(bend)) + len(first) * log(n_samples)
+    return prior + kept + left + log(2.0 * np.pi) * (free + rank) / 2.0 - curvature / 2.0 - rank * log(n_samples) / 2.0

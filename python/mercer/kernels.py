@@ -1,0 +1,129 @@
+"""Kernels as objects: named, added, multiplied, weighed, evaluated.
+
+There is a function for every kernel of the table that the command, the Rust library and this package share, and
+:class:`Kernel` for what is made of them.
+
+Examples
+--------
+>>> from mercer import kernels
+>>> k = 0.5 * kernels.gaussian(gamma="median") + kernels.linear()
+>>> k
+Kernel('0.5*gaussian(gamma=median) + linear')
+>>> k == kernels.Kernel("0.5*gaussian(gamma=median) + linear")
+True
+>>> kernels.polynomial(degree=3)([[1.0, 2.0]], [[3.0, 4.0]])
+array([[1331.]])
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import check_array
+
+from . import _mercer
+from ._exec import Exec
+
+TABLE = _mercer.kernels()
+
+
+class Kernel:
+    """A Mercer kernel, by its text.
+
+    Parameters
+    ----------
+    text : str
+        A kernel of the table with its parameters, or an expression of several: ``"gaussian(gamma=0.5)"``,
+        ``"0.5*gaussian(gamma=median) + linear"``, ``"normalised(polynomial(degree=2))"``.
+
+    Examples
+    --------
+    >>> from mercer import Kernel
+    >>> k = Kernel("rbf(gamma=0.5)") * Kernel("linear")
+    >>> str(k)
+    'gaussian(gamma=0.5)*linear'
+    >>> k.psd
+    True
+    """
+
+    __slots__ = ("psd", "text")
+
+    def __init__(self, text: str):
+        self.text, self.psd = _mercer.parse_kernel(str(text))
+
+    def __call__(self, X, Y=None, *, n_jobs=None):
+        """The matrix of ``k(x, y)`` for every row of ``X`` and of ``Y`` (of ``X`` again if there is none).
+
+        Automatic parameters, such as ``gamma=median``, are taken from ``Y``.
+        """
+        from ._exec import threads
+
+        X = check_array(X, dtype=[np.float64, np.float32], order="C")
+        Y = X if Y is None else check_array(Y, dtype=X.dtype, order="C")
+        return _mercer.kernel_matrix(self.text, X, Y, Exec(threads=threads(n_jobs)))
+
+    def bind(self, X) -> Kernel:
+        """The same kernel with numbers in place of rules, taken from points."""
+        X = check_array(X, dtype=[np.float64, np.float32], order="C")
+        return Kernel(_mercer.bind_kernel(self.text, X, Exec())[0])
+
+    def __add__(self, other):
+        return Kernel(f"({self.text}) + ({other.text})") if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other):
+        if isinstance(other, Kernel):
+            return Kernel(f"({self.text})*({other.text})")
+        if isinstance(other, Real):
+            return Kernel(f"{float(other)!r}*({self.text})")
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def normalised(self) -> Kernel:
+        """``k(x,y) / sqrt(k(x,x) k(y,y))``."""
+        return Kernel(f"normalised({self.text})")
+
+    def __eq__(self, other):
+        return self.text == other.text if isinstance(other, Kernel) else NotImplemented
+
+    def __hash__(self):
+        return hash((Kernel, self.text))
+
+    def __reduce__(self):
+        return Kernel, (self.text,)
+
+    def __str__(self):
+        return self.text
+
+    def __repr__(self):
+        return f"Kernel({self.text!r})"
+
+
+def _function(entry):
+    """The function that makes the kernels of one line of the table."""
+
+    def make(**parameters) -> Kernel:
+        given = ", ".join(f"{name}={_spelled(value)}" for name, value in parameters.items())
+        return Kernel(f"{entry['name']}({given})" if given else entry["name"])
+
+    make.__name__ = make.__qualname__ = entry["name"]
+    lines = [f"``{entry['formula']}``: {entry['about']}.", ""]
+    if entry["parameters"]:
+        lines += ["Parameters", "----------"]
+        for p in entry["parameters"]:
+            default = f", default={p['default']}" if p["default"] else ""
+            lines += [f"{p['name']} : float or str{default}", f"    {p['about']}; {p['constraint']}."]
+    lines += ["", "Returns", "-------", "Kernel"]
+    make.__doc__ = "\n".join(lines)
+    return make
+
+
+def _spelled(value) -> str:
+    return repr(float(value)) if isinstance(value, Real) and not isinstance(value, int) else str(value)
+
+
+for _entry in TABLE:
+    globals()[_entry["name"]] = _function(_entry)
+
+__all__ = ["TABLE", "Kernel", *(entry["name"] for entry in TABLE)]
