@@ -19,6 +19,7 @@ mod embedded;
 mod error;
 mod model_file;
 mod npy;
+pub mod onnx;
 mod parquet_file;
 mod reader;
 mod select;

@@ -2,9 +2,9 @@
 
 use mercer::{
     AnyModel, Certificate, Embedding, KernelPcaModel, KernelPcaParts, PcaModel, PcaParts, Points, PointsRef, Real,
-    Route,
+    Route, Standardise,
 };
-use mercer_io::SavedModel;
+use mercer_io::{Outputs, SavedModel, onnx};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -134,6 +134,12 @@ impl Model {
     /// Kernel PCA: alpha, a row per fitted point.
     fn alpha<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         table(py, self.kernel_pca()?.alpha().clone())
+    }
+
+    /// Kernel PCA: b in z(x) = alpha'k(x) - b, and the point that linear terms of the kernel are measured from.
+    fn offset(&self) -> PyResult<(Vec<f64>, Vec<f64>)> {
+        let parts = self.kernel_pca()?.to_parts().map_err(python)?;
+        Ok((parts.offset, parts.shift))
     }
 
     /// Kernel PCA: scores of the fitted points.
@@ -288,4 +294,39 @@ pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
         eigenvalues,
     };
     Ok(Model::new(AnyModel::KernelPca(KernelPcaModel::from_parts(parts).map_err(python)?)))
+}
+
+/// ((x - mean) / scale) weights as an ONNX graph.
+#[pyfunction]
+pub(crate) fn onnx_linear<'py>(
+    py: Python<'py>,
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+    weights: PyReadonlyArray2<'_, f64>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = onnx::linear(&Standardise { mean, scale }, &owned(&weights)?).map_err(of_files)?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// k(x, points) weights - offset as an ONNX graph.
+#[pyfunction]
+pub(crate) fn onnx_kernel<'py>(
+    py: Python<'py>,
+    kernel: &str,
+    points: PyReadonlyArray2<'_, f64>,
+    weights: PyReadonlyArray2<'_, f64>,
+    offset: Vec<f64>,
+    about: Option<Vec<f64>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (points, weights) = (owned(&points)?, owned(&weights)?);
+    let bytes = onnx::kernel(&read(kernel)?, None, about.as_deref(), &points, &weights, &offset).map_err(of_files)?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Writes a file whole or not at all.
+#[pyfunction]
+pub(crate) fn write_file(path: std::path::PathBuf, bytes: &[u8]) -> PyResult<()> {
+    let mut outputs = Outputs::new();
+    outputs.stage(path, bytes.to_vec()).map_err(of_files)?;
+    outputs.commit().map_err(of_files)
 }

@@ -1,0 +1,54 @@
+"""Fitted transformations as ONNX graphs."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import _mercer
+
+
+def write(estimator, path=None) -> bytes:
+    """The graph of an estimator's transform, also as a file that is written whole or not at all."""
+    makers = {"Nystroem": _nystroem, "KernelPCA": _kernel_pca}
+    content = makers.get(type(estimator).__name__, _linear)(estimator)
+    if path is not None:
+        _mercer.write_file(os.fspath(path), content)
+    return content
+
+
+def _linear(estimator):
+    mean, scale, *_ = estimator._model.location()
+    weights = estimator._model.axes().T
+    if estimator.whiten:
+        weights = weights / estimator._deviations(estimator._model.variances()[0])
+    return _mercer.onnx_linear(mean.tolist(), scale.tolist(), np.ascontiguousarray(weights))
+
+
+def _kernel_pca(estimator):
+    model, kept, k = estimator._model, estimator._kept, len(estimator.eigenvalues_)
+    weights = np.zeros((len(estimator.eigenvectors_), k))
+    weights[:, :kept] = model.alpha()[:, :kept]
+    offset, about = model.offset()
+    offset = offset[:kept] + [0.0] * (k - kept)
+    return _kernel(estimator, model.points() if estimator.kernel_ else None, weights, offset, about)
+
+
+def _nystroem(estimator):
+    m = estimator._n_features_out
+    return _kernel(estimator, estimator.components_, estimator.normalization_.T, [0.0] * m, None)
+
+
+def _kernel(estimator, points, weights, offset, about):
+    text = estimator._kernel_source.text
+    if text is None:
+        raise ValueError(
+            f"kernel={estimator.kernel!r} cannot be written as a graph: use a kernel of mercer.kernels, which knows its "
+            "formula"
+        )
+    if sp.issparse(points):
+        points = points.toarray()
+    points, weights = (np.ascontiguousarray(a, dtype=np.float64) for a in (points, weights))
+    return _mercer.onnx_kernel(text, points, weights, offset, about)
