@@ -3,6 +3,8 @@
 Used as ``pytest -p theirs --pyargs sklearn.decomposition.tests.test_pca ...``; see test_theirs.py.
 """
 
+from pathlib import Path
+
 import mercer
 import pytest
 import sklearn.decomposition
@@ -21,6 +23,10 @@ def pytest_configure(config):
     for name in ("PCA", "IncrementalPCA", "KernelPCA"):
         setattr(sklearn.decomposition, name, getattr(mercer, name))
     sklearn.kernel_approximation.Nystroem = mercer.Nystroem
+
+
+def pytest_report_header():
+    return f"in the place of scikit-learn's: {Path(mercer.__file__).parent}"
 
 
 def pytest_collection_modifyitems(items):

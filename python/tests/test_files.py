@@ -1,0 +1,168 @@
+"""Model files, graphs, models of scikit-learn's, and what a notebook shows."""
+
+import json
+
+import mercer
+import numpy as np
+import pytest
+import sklearn.decomposition
+import sklearn.kernel_approximation
+from mercer import PCA, IncrementalPCA, KernelPCA, Nystroem
+from sklearn.base import clone
+
+SAVED = [
+    PCA(3),
+    PCA(2, scale=True, whiten=True),
+    PCA(2, center=False),
+    KernelPCA(3, kernel="rbf", gamma="median"),
+    KernelPCA(3, kernel="0.5*gaussian(gamma=median) + linear"),
+    KernelPCA(2, kernel="precomputed"),
+]
+
+
+def data(estimator, iris):
+    return iris @ iris.T if getattr(estimator, "kernel", None) == "precomputed" else iris
+
+
+@pytest.mark.parametrize("estimator", SAVED, ids=repr)
+def test_a_saved_model_is_the_same_model(iris, tmp_path, estimator):
+    X = data(estimator, iris)
+    fitted, path = clone(estimator).fit(X), tmp_path / "m.safetensors"
+    fitted.save(path)
+    loaded = mercer.load(path)
+    assert type(loaded) is type(fitted)
+    assert np.abs(loaded.transform(X) - fitted.transform(X)).max() <= 1e-15 * np.abs(fitted.transform(X)).max()
+    assert np.allclose(loaded.explained_variance_ratio_, fitted.explained_variance_ratio_)
+    assert str(loaded.certificate_) == str(fitted.certificate_)
+    assert loaded.n_features_in_ == fitted.n_features_in_
+    if isinstance(loaded, PCA):
+        assert np.allclose(loaded.inverse_transform(loaded.transform(X)), fitted.inverse_transform(fitted.transform(X)))
+        assert np.isclose(loaded.noise_variance_, fitted.noise_variance_)
+
+
+def test_files_hold_no_code_and_are_written_whole(iris, tmp_path):
+    from safetensors import safe_open
+
+    path = tmp_path / "m.safetensors"
+    KernelPCA(2, kernel="rbf").fit(iris).save(path)
+    with safe_open(path, "np") as f:
+        assert json.loads(f.metadata()["mercer"])["model"]["kernel"] == "gaussian(gamma=0.25)"
+        assert f.get_tensor("points").shape == (150, 4)
+    before = path.read_bytes()
+    path.write_bytes(before[:1000])
+    with pytest.raises(ValueError, match="not a readable model file"):
+        mercer.load(path)
+    with pytest.raises(OSError, match="nowhere"):
+        PCA(1).fit(iris).save(tmp_path / "nowhere" / "m")
+    with pytest.raises((OSError, ValueError), match="missing"):
+        mercer.load(tmp_path / "missing")
+    assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]
+    with pytest.raises(ValueError, match="carries no code"):
+        KernelPCA(2, kernel=lambda x, y: float(x @ y)).fit(iris).save(path)
+
+
+def test_names_of_columns_are_kept(iris, tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(iris, columns=["sepal length", "b", "c", "d"])
+    PCA(2).fit(frame).save(tmp_path / "m")
+    assert list(mercer.load(tmp_path / "m").feature_names_in_) == list(frame.columns)
+    assert not hasattr(mercer.load_plain if False else PCA(2).fit(iris), "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PCA(3),
+        PCA(2, whiten=True),
+        PCA(2, scale=True),
+        IncrementalPCA(2),
+        *(KernelPCA(3, kernel=k) for k in ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "matern")),
+        KernelPCA(3, kernel="rational_quadratic"),
+        KernelPCA(3, kernel="0.5*gaussian(gamma=median) + linear"),
+        KernelPCA(3, kernel="matern(nu=5/2)*cosine + normalised(polynomial(degree=2) + linear)"),
+        KernelPCA(8, kernel="linear"),
+        Nystroem(n_components=20, random_state=0),
+        Nystroem(kernel="laplacian", n_components=20, random_state=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.PositiveSpectrumWarning")
+def test_graphs_agree_with_transform(iris, tmp_path, estimator):
+    onnx, ort = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
+    estimator, path = clone(estimator).fit(iris), tmp_path / "m.onnx"
+    assert path.write_bytes(b"old")
+    content = estimator.to_onnx(path)
+    assert path.read_bytes() == content
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for new in (iris[:1], iris + 0.3):
+        z, expected = session.run(None, {"X": new})[0], estimator.transform(new)
+        assert z.shape == expected.shape
+        assert np.abs(z - expected).max() < 1e-10 * np.abs(expected).max()
+
+
+THEIRS = [
+    sklearn.decomposition.PCA(2),
+    sklearn.decomposition.PCA(2, whiten=True),
+    sklearn.decomposition.IncrementalPCA(2),
+    *(sklearn.decomposition.KernelPCA(3, kernel=k) for k in ("linear", "poly", "rbf", "cosine", "precomputed")),
+    sklearn.decomposition.KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
+    sklearn.kernel_approximation.Nystroem(n_components=10, random_state=0),
+    sklearn.kernel_approximation.Nystroem(kernel="chi2", n_components=10, random_state=0),
+]
+
+
+@pytest.mark.parametrize("theirs", THEIRS, ids=repr)
+def test_models_of_theirs_become_ours_and_go_back(iris, theirs):
+    X = data(theirs, iris)
+    theirs = clone(theirs).fit(X)
+    ours = mercer.from_sklearn(theirs)
+    expected = theirs.transform(X)
+    assert type(ours).__module__.startswith("mercer")
+    assert np.allclose(ours.transform(X), expected, atol=1e-9 * np.abs(expected).max())
+    back = ours.to_sklearn()
+    assert type(back) is type(theirs)
+    assert np.allclose(back.transform(X), expected, atol=1e-9 * np.abs(expected).max())
+    if hasattr(theirs, "inverse_transform") and getattr(theirs, "fit_inverse_transform", True):
+        inverse = theirs.inverse_transform(expected)
+        assert np.allclose(ours.inverse_transform(expected), inverse)
+        assert np.allclose(back.inverse_transform(expected), inverse)
+    if hasattr(ours, "certificate_"):
+        assert ours.certificate_.missed > 0
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [PCA(2), IncrementalPCA(2), KernelPCA(2, kernel="rbf", gamma="median"), KernelPCA(0.9, kernel="poly"), Nystroem(n_components=9)],
+    ids=repr,
+)
+def test_models_of_ours_become_theirs(iris, ours):
+    ours = clone(ours).fit(iris)
+    theirs = ours.to_sklearn()
+    assert type(theirs).__module__.startswith("sklearn")
+    expected = ours.transform(iris)
+    assert np.allclose(theirs.transform(iris), expected, atol=1e-8 * np.abs(expected).max())
+    assert theirs.get_feature_names_out().tolist() == ours.get_feature_names_out().tolist()
+
+
+def test_what_theirs_does_not_have_is_said(iris):
+    with pytest.raises(ValueError, match="StandardScaler"):
+        PCA(2, scale=True).fit(iris).to_sklearn()
+    with pytest.raises(ValueError, match="has no kernel 'matern"):
+        KernelPCA(2, kernel="matern").fit(iris).to_sklearn()
+    with pytest.raises(TypeError, match="none of scikit-learn's"):
+        mercer.from_sklearn(PCA(2).fit(iris))
+
+
+def test_a_notebook_shows_a_card(iris):
+    from xml.etree import ElementTree
+
+    model = KernelPCA(3, kernel="rbf", gamma="median").fit(iris)
+    html = model._repr_html_()
+    ElementTree.fromstring(html)  # well formed
+    for part in ("KernelPCA", "gamma=&#x27;median&#x27;", "150 rows", "<svg", str(model.certificate_)[:20]):
+        assert part in html
+    assert model._repr_mimebundle_()["text/html"] == html
+    assert "KernelPCA" in KernelPCA(3)._repr_html_()
+    for other in (PCA(2), IncrementalPCA(2), Nystroem(n_components=5)):
+        ElementTree.fromstring(other.fit(iris)._repr_html_())

@@ -1,0 +1,214 @@
+"""Kernel PCA against the textbook in numpy and against scikit-learn's, and what it has beyond theirs."""
+
+import mercer
+import numpy as np
+import pytest
+import sklearn.decomposition
+from conftest import angle
+from mercer import Kernel, KernelPCA, kernels
+from sklearn.exceptions import PositiveSpectrumWarning
+from sklearn.metrics.pairwise import chi2_kernel, pairwise_kernels, rbf_kernel
+
+
+def naive(K, k):
+    """The k leading eigenpairs of HKH."""
+    n = len(K)
+    H = np.eye(n) - 1 / n
+    values, vectors = np.linalg.eigh(H @ K @ H)
+    return values[::-1][:k], vectors[:, ::-1][:, :k]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "cosine"])
+@pytest.mark.parametrize("solver", ["auto", "dense", "arpack", "randomized"])
+def test_scores_are_those_of_theirs(iris, kernel, solver):
+    args = {"n_components": 3, "kernel": kernel, "eigen_solver": solver, "random_state": 0}
+    ours, theirs = KernelPCA(**args).fit(iris), sklearn.decomposition.KernelPCA(**args).fit(iris)
+    assert np.allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-8)
+    scale = np.abs(theirs.transform(iris)).max()
+    for Z in (ours.transform(iris[:70]), ours.fit_transform(iris)[:70]):
+        assert np.abs(Z - theirs.transform(iris[:70])).max() < 1e-6 * scale
+
+
+def test_new_points_do_not_depend_on_those_beside_them(iris):
+    model = KernelPCA(3, kernel="rbf").fit(iris)
+    new = np.vstack([iris + 0.1, iris - 0.1])
+    together = model.transform(new)
+    for rows in (1, 7, 150):
+        assert (model.transform(new[:rows]) == together[:rows]).all()
+
+
+def test_more_components_than_features(rng):
+    # P11
+    assert KernelPCA(5, kernel="rbf").fit_transform(rng.normal(size=(50, 1))).shape == (50, 5)
+
+
+def test_shares_are_of_the_true_total(iris):
+    K = rbf_kernel(iris, gamma=0.25)
+    model = KernelPCA(2, kernel="rbf").fit(iris)
+    total = np.trace(K) - K.sum() / len(K)
+    assert np.allclose(model.explained_variance_ratio_, model.eigenvalues_ / total)
+    assert np.allclose(model.explained_variance_, np.var(model.transform(iris), axis=0, ddof=1))
+    assert model.explained_variance_ratio_.sum() < 0.9
+    share = KernelPCA(0.95, kernel="rbf").fit(iris)
+    assert share.explained_variance_ratio_.sum() >= 0.95 > share.explained_variance_ratio_[:-1].sum()
+
+
+def test_kernels_by_name_text_object_and_function_are_the_same(iris):
+    def pair(x, y):
+        return 0.5 * np.exp(-0.2 * np.sum((x - y) ** 2)) + x @ y
+
+    def block(X, Y):
+        return 0.5 * np.exp(-0.2 * ((X[:, None] - Y[None]) ** 2).sum(-1)) + X @ Y.T
+
+    by_text = KernelPCA(2, kernel="0.5*gaussian(gamma=0.2) + linear").fit(iris)
+    made = 0.5 * kernels.gaussian(gamma=0.2) + kernels.linear()
+    for kernel in (made, pair, block, Kernel("linear + 0.5 * rbf(gamma=0.2)")):
+        other = KernelPCA(2, kernel=kernel).fit(iris)
+        assert np.allclose(other.eigenvalues_, by_text.eigenvalues_, rtol=1e-12)
+        assert np.allclose(other.transform(iris[:5] + 1), by_text.transform(iris[:5] + 1), atol=1e-9)
+    assert np.allclose(made(iris), pairwise_kernels(iris, metric=pair))
+    assert made.psd
+    assert not kernels.sigmoid().psd
+
+
+def test_a_function_of_blocks_is_called_for_blocks(rng):
+    X, calls = rng.normal(size=(200, 3)), []
+
+    def block(X, Y, gamma):
+        calls.append((len(X), len(Y)))
+        return rbf_kernel(X, Y, gamma=gamma)
+
+    model = KernelPCA(2, kernel=block, kernel_params={"gamma": 0.1}).fit(X)
+    assert len(calls) <= 2
+    assert np.allclose(model.eigenvalues_, KernelPCA(2, kernel="rbf", gamma=0.1).fit(X).eigenvalues_)
+    # Not stored where memory does not allow it; the same components.
+    lazy = KernelPCA(2, kernel=block, kernel_params={"gamma": 0.1}, memory=900_000)
+    many = rng.normal(size=(2500, 3))
+    with pytest.raises(MemoryError):
+        KernelPCA(kernel="rbf", memory=900_000).fit(many)
+    lazy.set_params(memory="100M").fit(many)
+    assert max(a for a, _ in calls) == 1024
+    assert np.allclose(lazy.eigenvalues_, KernelPCA(2, kernel="rbf", gamma=0.1).fit(many).eigenvalues_, rtol=1e-9)
+
+
+def test_a_function_that_returns_the_wrong_shape_is_told_so(rng):
+    X = rng.normal(size=(100, 3))
+
+    def odd(X, Y):
+        return np.zeros((len(X), 2)) if np.ndim(X) == 2 else np.zeros(3)
+
+    with pytest.raises((ValueError, TypeError)):
+        KernelPCA(2, kernel=odd).fit(X)
+
+
+def test_their_pairwise_names(rng):
+    X = rng.random(size=(60, 4))
+    for name in ("laplacian", "chi2", "additive_chi2", "polynomial"):
+        K = pairwise_kernels(X, metric=name)
+        with np.testing.suppress_warnings() as sup:
+            sup.filter(PositiveSpectrumWarning)
+            model = KernelPCA(2, kernel=name, gamma=None).fit(X)
+        values = naive(K, 2)[0]
+        assert np.allclose(model.eigenvalues_, values, rtol=1e-9), name
+    assert np.allclose(KernelPCA(2, kernel="chi2", gamma=0.5).fit(X).eigenvalues_, naive(chi2_kernel(X, gamma=0.5), 2)[0])
+
+
+def test_widths_from_the_data(iris):
+    # P25: the picture does not change with the units
+    for rule in ("median", "scale"):
+        a = KernelPCA(2, kernel="rbf", gamma=rule).fit(iris)
+        b = KernelPCA(2, kernel="rbf", gamma=rule).fit(100 * iris)
+        assert np.isclose(a.gamma_, 1e4 * b.gamma_)
+        assert np.allclose(a.eigenvalues_, b.eigenvalues_)
+        assert f"gamma={a.gamma_!r}" in a.kernel_.replace("0.", "0.")
+    assert np.isclose(KernelPCA(2, kernel="rbf", gamma="scale").fit(iris).gamma_, 1 / (4 * iris.var()))
+    assert KernelPCA(2, kernel="rbf").fit(iris).gamma_ == 0.25
+
+
+def test_many_points_are_exact_and_certified(rng):
+    X = rng.normal(size=(1500, 6)) * [4, 3, 2, 1, 0.5, 0.2]
+    model = KernelPCA(5, kernel="rbf", gamma="median").fit(X)
+    values, vectors = naive(rbf_kernel(X, gamma=model.gamma_), 5)
+    c = model.certificate_
+    assert c.passes[0] + c.passes[1] >= 2
+    assert ((c.lower <= values) & (values <= c.upper)).all()
+    assert np.abs(model.eigenvalues_ / values - 1).max() < 1e-10
+    assert angle(model.eigenvectors_, vectors) < 1e-4
+    assert str(c).startswith("eigenvalues within")
+    tight = KernelPCA(5, kernel="rbf", gamma="median", tol=1e-10).fit(X)
+    assert tight.certificate_.residuals.max() < 1e-9 * values[0]
+
+
+def test_dense_solver_computes_all_pairs(rng):
+    X = rng.normal(size=(700, 3))
+    assert KernelPCA(2, kernel="rbf", eigen_solver="dense").fit(X).certificate_.reason == "all pairs"
+    assert KernelPCA(2, kernel="rbf").fit(X).certificate_.reason != "all pairs"
+
+
+def test_plans_tell_before_anything_is_done():
+    plan = KernelPCA(10, kernel="rbf").plan((100_000, 50))
+    assert plan.route == "passes"
+    assert plan.bytes < 3e9
+    assert "passes" in str(plan)
+    with pytest.raises(MemoryError, match="budget"):
+        KernelPCA(kernel="rbf").plan((100_000, 50))
+    with pytest.raises(MemoryError, match="ask for a number of components"):
+        KernelPCA(kernel="rbf", memory="10M").fit(np.random.default_rng(0).normal(size=(1000, 2)))
+
+
+def test_indefinite_kernels_are_reported_for_every_solver_and_number(iris):
+    # P5
+    for solver in ("auto", "dense", "arpack", "randomized"):
+        for k in (2, 60):
+            with pytest.warns(PositiveSpectrumWarning, match="negative"):
+                KernelPCA(k, kernel="sigmoid", gamma=0.05, coef0=-1, eigen_solver=solver).fit(iris)
+        with pytest.raises(ValueError, match="significant negative eigenvalues"):
+            KernelPCA(kernel="sigmoid", gamma=0.05, coef0=-1, eigen_solver=solver).fit(iris)
+
+
+def test_kernels_that_are_none_are_refused_in_words(iris):
+    for kernel, message in [
+        ("rbff", "The 'kernel' parameter of KernelPCA must be a str among .* Got 'rbff' instead."),
+        ("gaussian(gama=2)", "'gama' is not a parameter of gaussian; did you mean 'gamma'"),
+        ("gaussian(sigma=2)", "whose meaning is plain"),
+        ("gaussian(gamma=-1)", "gamma > 0"),
+        ("linear + ", "expected"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            KernelPCA(2, kernel=kernel).fit(iris)
+    with pytest.raises(ValueError, match="write it into the text"):
+        KernelPCA(2, kernel="gaussian(gamma=1) + linear", gamma=2.0).fit(iris)
+    with pytest.raises(ValueError, match="median of dot products"):
+        KernelPCA(2, kernel="poly", gamma="median").fit(iris)
+
+
+def test_asymmetric_matrices_are_told_of(rng):
+    K = rng.normal(size=(20, 20))
+    K = K @ K.T
+    K[0, 1] += 1
+    with pytest.warns(UserWarning, match="not symmetric"):
+        KernelPCA(2, kernel="precomputed").fit(K)
+    with pytest.raises(ValueError, match="square"):
+        KernelPCA(2, kernel="precomputed").fit(K[:5])
+
+
+def test_the_same_bits_for_any_number_of_threads(rng):
+    X = rng.normal(size=(1200, 5))
+    first = KernelPCA(3, kernel="rbf", n_jobs=1).fit(X)
+    for jobs in (2, 3, 7):
+        other = KernelPCA(3, kernel="rbf", n_jobs=jobs).fit(X)
+        assert (first.eigenvectors_ == other.eigenvectors_).all()
+        assert (first.transform(X[:50]) == other.transform(X[:50])).all()
+
+
+def test_nystroem_with_all_points_is_exact(iris):
+    # P12: centred, it is kernel PCA
+    Z = mercer.Nystroem(n_components=150, gamma=0.25).fit_transform(iris)
+    assert np.allclose(Z @ Z.T, rbf_kernel(iris, gamma=0.25), atol=1e-7)
+    exact = KernelPCA(3, kernel="rbf", gamma=0.25).fit(iris)
+    assert np.allclose(mercer.PCA(3).fit(Z).singular_values_ ** 2, exact.eigenvalues_, rtol=1e-7)
+    theirs = sklearn.kernel_approximation.Nystroem(n_components=20, random_state=3).fit(iris)
+    ours = mercer.Nystroem(n_components=20, random_state=3).fit(iris)
+    assert (ours.component_indices_ == theirs.component_indices_).all()
+    a, b = ours.transform(iris), theirs.transform(iris)
+    assert np.allclose(a @ a.T, b @ b.T, atol=1e-8)
