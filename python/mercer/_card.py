@@ -26,7 +26,11 @@ def html(estimator) -> str:
     samples = getattr(estimator, "n_samples_", getattr(estimator, "n_samples_seen_", None))
     if samples is None and hasattr(estimator, "X_fit_"):
         samples = estimator.X_fit_.shape[0]
-    size = f"{samples:,} rows × {estimator.n_features_in_:,} columns" if samples else f"{estimator.n_features_in_:,} columns"
+    size = (
+        f"{samples:,} rows × {estimator.n_features_in_:,} columns"
+        if samples
+        else f"{estimator.n_features_in_:,} columns"
+    )
     facts.append(f"{size}, {estimator._n_features_out} components")
     if getattr(estimator, "kernel_", None):
         facts.append(f"kernel <code style='color:inherit'>{escape(estimator.kernel_)}</code>")
@@ -54,8 +58,9 @@ def scree(ratios) -> str:
     step, height = 16, 60
     width = step * len(shown)
     bars = "".join(
-        f"<rect x='{i * step + 2}' y='{height - height * r / top:.1f}' width='{step - 4}' height='{height * r / top:.1f}' "
-        f"fill='#4477aa'><title>component {i + 1}: {r:.2%} of the variance, {s:.2%} with those before</title></rect>"
+        f"<rect x='{i * step + 2}' y='{height - height * r / top:.1f}' width='{step - 4}' "
+        f"height='{height * r / top:.1f}' fill='#4477aa'><title>component {i + 1}: {r:.2%} of the variance, "
+        f"{s:.2%} with those before</title></rect>"
         for i, (r, s) in enumerate(zip(shown, running, strict=True))
     )
     line = " ".join(f"{i * step + step / 2},{height - height * s:.1f}" for i, s in enumerate(running))

@@ -87,7 +87,7 @@ def _incremental(ours, theirs):
 
 
 def _kernel_pca(ours, theirs):
-    _copy(ours, theirs, but=("_centerer",))
+    _copy(ours, theirs)
     ours._dtype = theirs.eigenvectors_.dtype
     ours._kept = int(np.sum(theirs.eigenvalues_ > 0))
     X = theirs.X_fit_.toarray() if sp.issparse(theirs.X_fit_) else theirs.X_fit_
@@ -130,9 +130,9 @@ def _nystroem(ours, theirs):
     ours._kernel_source = ours._source(ours.n_features_in_)
 
 
-def _copy(ours, theirs, but=()):
+def _copy(ours, theirs):
     for name, value in vars(theirs).items():
-        if name not in but and name not in theirs.get_params(deep=False):
+        if name not in theirs.get_params(deep=False):
             setattr(ours, name, value)
 
 
@@ -200,6 +200,8 @@ def _centerer(ours):
     """Their object that centres kernel values: means of the rows of the Gram matrix, and of all of it."""
     from sklearn.preprocessing import KernelCenterer
 
+    if hasattr(ours, "_centerer"):  # it came from them
+        return ours._centerer
     X = ours.X_fit_
     n, options = X.shape[0], ours._options()
     if isinstance(ours._kernel_source, _gram.Given):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import assert_all_finite, validate_data
+from sklearn.utils.validation import _check_n_features, assert_all_finite, validate_data
 
 from . import _mercer
 
@@ -19,9 +19,11 @@ def checked(estimator, X, *, reset, sparse=False, least=1, copy=False):
     refuse(X)
     names, table = read(X)
     if table is not None:
-        validate_data(estimator, X if names is None else table, reset=reset, skip_check_array=True)
-        if names is not None:
+        if names is None:
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+        else:
             check_names(estimator, names, reset)
+            _check_n_features(estimator, table, reset=reset)
         X = table
         if X.shape[0] < least or X.shape[1] < 1:
             validate_data(estimator, X, reset=reset, ensure_min_samples=least, ensure_all_finite=False)
@@ -88,11 +90,16 @@ def check_names(estimator, names, reset) -> None:
         )
 
 
+def assert_finite(estimator, X) -> None:
+    """Refuses, in scikit-learn's words, values that are missing or infinite."""
+    values = X.data if sp.issparse(X) else X
+    assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+
+
 def explained(error: ValueError, estimator, X) -> ValueError:
     """The error of a computation; in scikit-learn's words if values of ``X`` are missing or infinite."""
     try:
-        values = X.data if sp.issparse(X) else X
-        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+        assert_finite(estimator, X)
     except ValueError as known:
         return known
     return error

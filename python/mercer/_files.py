@@ -52,6 +52,7 @@ def _pca(model):
     _, scale, center, standardise, whiten = model.location()
     estimator = PCA(n_components=len(model.eigenvalues), center=center, scale=standardise, whiten=whiten)
     _names(estimator, model)
+    model = model.whitened(False)
     estimator._keep(model, np.dtype(np.float64))
     estimator.n_samples_, estimator.n_components_ = model.n, len(model.eigenvalues)
     estimator._fit_svd_solver = "full" if model.route() == "svd" else "covariance_eigh"

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils import gen_batches, metadata_routing
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _mercer
 from ._base import whole

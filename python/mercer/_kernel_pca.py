@@ -56,7 +56,8 @@ class KernelPCA(Estimator):
     fit_inverse_transform : bool, default=False
         Whether the inverse transform is learned, by ridge regression of the points on their scores.
     eigen_solver : {'auto', 'dense', 'arpack', 'randomized'}, default='auto'
-        ``'dense'`` computes all eigenpairs of the stored Gram matrix; all others leave it to :meth:`plan`. All are exact.
+        ``'dense'`` computes all eigenpairs of the stored Gram matrix; all others leave it to :meth:`plan`. All are
+        exact.
     tol : float, default=0
         The residual that is good enough, relative to the largest eigenvalue; 0 means 1e-6, which gives eigenvalues to
         about 1e-12. 1e-3 is enough for a picture.
@@ -277,6 +278,7 @@ class KernelPCA(Estimator):
         self._dtype = X.dtype
         source = self._source(X.shape[1])
         model = self._compute(X, lambda options: self._decompose(source, X, options))
+        self.__dict__.pop("_centerer", None)
         self._keep(model, X.shape)
         self.X_fit_ = X
         if isinstance(source, _gram.Table):
@@ -343,14 +345,16 @@ class KernelPCA(Estimator):
             return
         wanted = n if self.n_components is None else self._wanted(n)
         if isinstance(wanted, Integral) and wanted > n - count:
+            ratio = -smallest / largest if largest else np.inf
             raise ValueError(
-                f"There are significant negative eigenvalues ({-smallest / largest if largest else np.inf:g} of the maximum positive). "
-                "Either the matrix is not PSD, or there was an issue while computing the eigendecomposition of the "
-                f"matrix. {n - count} components are not negative: ask for at most so many."
+                f"There are significant negative eigenvalues ({ratio:g} of the maximum positive). Either "
+                "the matrix is not PSD, or there was an issue while computing the eigendecomposition of the matrix. "
+                f"{n - count} components are not negative: ask for at most so many."
             )
         warnings.warn(
             f"the kernel is not positive semi-definite: {count} of {n} eigenvalues of the centred Gram matrix are "
-            f"negative, the smallest is {smallest:.3g} (the largest {largest:.3g}), and they have {share:.1%} of its mass",
+            f"negative, the smallest is {smallest:.3g} (the largest {largest:.3g}), and they have {share:.1%} of "
+            "its mass",
             PositiveSpectrumWarning,
             stacklevel=4,
         )

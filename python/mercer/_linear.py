@@ -20,7 +20,9 @@ ENTRIES = 1 << 24
 def by_passes(solver, shape, count) -> bool:
     """Whether a few components of dense data are found by passes over it."""
     least = min(shape)
-    return solver not in ("full", "covariance_eigh") and least > WHOLE_UP_TO and count is not None and count <= least // 10
+    return (
+        solver not in ("full", "covariance_eigh") and least > WHOLE_UP_TO and count is not None and count <= least // 10
+    )
 
 
 def fit_wide(X, count, center, scale, tolerance, options):
@@ -78,6 +80,7 @@ def _by_operator(X, mean, rest, scales, count, center, scale, tolerance, options
         gram = np.ascontiguousarray(gram.toarray() if sparse else gram)
         found = _mercer.fit_gram((gram + gram.T) / 2, count, tolerance, False, options)
     else:
+
         def apply(vectors):
             return np.ascontiguousarray((X @ (X.T @ vectors.T)).T)
 

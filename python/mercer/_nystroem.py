@@ -127,6 +127,7 @@ class Nystroem(Estimator):
             The fitted estimator.
         """
         X = _data.checked(self, X, reset=True, sparse="csr")
+        _data.assert_finite(self, X)
         n_samples = X.shape[0]
         if self.n_components > n_samples:
             warnings.warn(
@@ -162,9 +163,7 @@ class Nystroem(Estimator):
         given = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         plain = isinstance(self.kernel, str) and self.kernel != "precomputed"
         if not plain and any(value is not None for value in given.values()):
-            raise ValueError(
-                "Don't pass gamma, coef0 or degree to Nystroem if using a callable or precomputed kernel"
-            )
+            raise ValueError("Don't pass gamma, coef0 or degree to Nystroem if using a callable or precomputed kernel")
         params = dict(self.kernel_params or {})
         if plain and self.kernel in KERNEL_PARAMS:
             # Parameters by dictionary count where there is no parameter of that name.
@@ -196,6 +195,7 @@ class Nystroem(Estimator):
         """
         check_is_fitted(self)
         X = _data.checked(self, X, reset=False, sparse="csr")
+        _data.assert_finite(self, X)
         kind = np.result_type(X.dtype, self.normalization_.dtype)
         out = np.empty((X.shape[0], self._n_features_out), dtype=kind)
 
@@ -227,7 +227,7 @@ def _dense(X):
 
 def _inverse_root(K, source):
     """``K^(-1/2)``; for a matrix with negative eigenvalues with the signs of those, as scikit-learn has it."""
-    if source.text is not None and not _mercer.parse_kernel(source.text)[1] or source.text is None:
+    if (source.text is not None and not _mercer.parse_kernel(source.text)[1]) or source.text is None:
         u, s, v = np.linalg.svd(K)
         return (u / np.sqrt(np.maximum(s, LEAST))) @ v
     m = len(K)

@@ -45,8 +45,8 @@ def _kernel(estimator, points, weights, offset, about):
     text = estimator._kernel_source.text
     if text is None:
         raise ValueError(
-            f"kernel={estimator.kernel!r} cannot be written as a graph: use a kernel of mercer.kernels, which knows its "
-            "formula"
+            f"kernel={estimator.kernel!r} cannot be written as a graph: use a kernel of mercer.kernels, which "
+            "knows its formula"
         )
     if sp.issparse(points):
         points = points.toarray()

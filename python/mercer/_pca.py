@@ -70,6 +70,9 @@ class LinearModel(Estimator):
             scores /= self._deviations(self._model.variances()[0])
         return scores.astype(np.result_type(X.dtype, self._dtype), copy=False)
 
+    def _saved_model(self):
+        return self._model.whitened(True) if self.whiten else self._model
+
     def inverse_transform(self, X):
         """Transform scores back to the original space.
 
@@ -477,13 +480,15 @@ def minka(spectrum, n_samples):
     """The number of components, from 1 to n_features - 1, of greatest evidence (Minka 2000)."""
     n_features = len(spectrum)
     evidence = [-np.inf] + [_evidence(spectrum, rank, n_samples) for rank in range(1, n_features)]
-    return int(np.argmax(evidence))
+    return max(1, int(np.argmax(evidence)))
 
 
 def _evidence(spectrum, rank, n_samples):
     """Minka's approximation to the log of the probability of the data, given the number of components."""
     n_features, tiny = len(spectrum), 1e-15
-    if spectrum[rank - 1] < tiny:
+    # Among equal eigenvalues there is no place to cut, nor anything to choose.
+    same = 1e-14 * spectrum[0]
+    if spectrum[rank - 1] < tiny or spectrum[rank - 1] - spectrum[rank] <= same:
         return -np.inf
     i = np.arange(1, rank + 1)
     prior = -rank * log(2.0) + sum(lgamma((n_features - k + 1) / 2.0) for k in i)
@@ -494,10 +499,8 @@ def _evidence(spectrum, rank, n_samples):
     free = n_features * rank - rank * (rank + 1.0) / 2.0
     modelled = np.where(np.arange(n_features) < rank, spectrum, noise)
     first, second = np.triu_indices(n_features, 1)
-    pairs = first < rank
+    pairs = (first < rank) & (spectrum[first] - spectrum[second] > same)
     first, second = first[pairs], second[pairs]
-    # Equal eigenvalues have no curvature between them: they count as the smallest difference there is.
-    apart = np.maximum(spectrum[first] - spectrum[second], np.finfo(float).tiny)
-    bend = np.maximum(1.0 / modelled[second] - 1.0 / modelled[first], np.finfo(float).tiny)
-    curvature = np.sum(np.log(apart) + np.log(bend)) + len(first) * log(n_samples)
+    bend = (spectrum[first] - spectrum[second]) * (1.0 / modelled[second] - 1.0 / modelled[first])
+    curvature = np.sum(np.log(bend)) + len(first) * log(n_samples)
     return prior + kept + left + log(2.0 * np.pi) * (free + rank) / 2.0 - curvature / 2.0 - rank * log(n_samples) / 2.0

@@ -131,7 +131,10 @@ def test_what_is_no_number_is_refused_in_words(iris):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_missing_and_infinite_values_are_named_as_theirs(iris, estimator):
     name = type(estimator).__name__
-    for value, message in ((np.nan, f"Input X contains NaN.\n{name} does not accept"), (np.inf, "Input X contains infinity")):
+    for value, message in (
+        (np.nan, f"Input X contains NaN.\n{name} does not accept"),
+        (np.inf, "Input X contains infinity"),
+    ):
         X = iris.copy()
         X[3, 1] = value
         with pytest.raises(ValueError, match=message):
@@ -143,10 +146,16 @@ def test_missing_and_infinite_values_are_named_as_theirs(iris, estimator):
 
 def test_messages_are_theirs(iris):
     for make, message in [
-        (lambda: PCA(9).fit(iris), r"n_components=9 must be between 0 and min\(n_samples, n_features\)=4 with svd_solver='c"),
+        (
+            lambda: PCA(9).fit(iris),
+            r"n_components=9 must be between 0 and min\(n_samples, n_features\)=4 with svd_solver='c",
+        ),
         (lambda: PCA().transform(iris), "This PCA instance is not fitted yet. Call 'fit' with appropriate arguments"),
         (lambda: PCA().fit(iris).transform(iris[:, :3]), "X has 3 features, but PCA is expecting 4 features as input."),
-        (lambda: KernelPCA(2).fit(iris).inverse_transform(iris[:, :2]), "hence the inverse transform is not available."),
+        (
+            lambda: KernelPCA(2).fit(iris).inverse_transform(iris[:, :2]),
+            "hence the inverse transform is not available.",
+        ),
         (lambda: KernelPCA(0).fit(iris), "The 'n_components' parameter of KernelPCA must be an int in the range"),
         (lambda: PCA().fit(iris[:1]), "minimum of 2 is required by PCA"),
         (lambda: PCA(memory="lots").fit(iris), "memory='lots' is not a size"),

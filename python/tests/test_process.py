@@ -54,7 +54,9 @@ def test_pickles_copies_and_refits_have_the_same_bits(iris, estimator):
 def test_in_pipelines_searches_and_unions(rings):
     X, y = rings
     pipe = make_pipeline(StandardScaler(), KernelPCA(n_components=2, kernel="rbf"), LinearSVC())
-    search = GridSearchCV(pipe, {"kernelpca__gamma": [0.01, 1.0, 3.0], "kernelpca__n_components": [1, 2]}, cv=3, n_jobs=2)
+    search = GridSearchCV(
+        pipe, {"kernelpca__gamma": [0.01, 1.0, 3.0], "kernelpca__n_components": [1, 2]}, cv=3, n_jobs=2
+    )
     search.fit(X, y)
     assert search.best_score_ == 1
     union = FeatureUnion([("pca", PCA(1)), ("kpca", KernelPCA(2, kernel="rbf"))]).fit(X)

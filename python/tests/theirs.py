@@ -25,8 +25,8 @@ def pytest_configure(config):
     sklearn.kernel_approximation.Nystroem = mercer.Nystroem
 
 
-def pytest_report_header():
-    return f"in the place of scikit-learn's: {Path(mercer.__file__).parent}"
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"in the place of scikit-learn's: {Path(mercer.__file__).parent}")
 
 
 def pytest_collection_modifyitems(items):

@@ -248,10 +248,18 @@ impl<'a> Pair<'a> {
         self.absolute.clone().expect("just made")
     }
 
+    /// Values of pairs times a number. The number stands there once for each point: a common runtime would make a single
+    /// one a part of the matrix product before it, and round it to f32.
+    fn times(&mut self, values: &str, factor: f64) -> String {
+        let copies = if self.itself { 1 } else { self.points.n() };
+        let factors = self.graph.list("factor", &vec![factor; copies]);
+        self.graph.node("Mul", &[values, &factors])
+    }
+
     /// gamma x.y + coef0
     fn affine(&mut self, gamma: Gamma, coef0: f64) -> Result<String> {
         let dot = self.dot();
-        let scaled = self.graph.with("Mul", &dot, "gamma", number(gamma)?);
+        let scaled = self.times(&dot, number(gamma)?);
         Ok(self.graph.with("Add", &scaled, "coef0", coef0))
     }
 
@@ -322,7 +330,7 @@ impl<'a> Pair<'a> {
             Kernel::Product(parts) => self.fold("Mul", parts, false)?,
             Kernel::Scaled(weight, inner) => {
                 let inner = self.kernel(inner, additive)?;
-                self.graph.with("Mul", &inner, "weight", *weight)
+                self.times(&inner, *weight)
             }
             other => return Err(unsupported(format!("kernel '{other}' has no graph"))),
         })

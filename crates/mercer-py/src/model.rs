@@ -124,6 +124,19 @@ impl Model {
         Ok(Model::new(AnyModel::Pca(self.pca()?.first(k).map_err(python)?)))
     }
 
+    /// PCA: the same with scores that are divided by their standard deviation, or not. Whitened it has only the
+    /// components that have a variance.
+    fn whitened(&self, whiten: bool) -> PyResult<Self> {
+        let model = self.pca()?;
+        let rank = model.spectrum().rank();
+        let mut parts = if whiten { model.first(rank).map_err(python)? } else { model.clone() }.to_parts();
+        parts.whiten = whiten;
+        Ok(Model(SavedModel {
+            model: AnyModel::Pca(PcaModel::from_parts(parts).map_err(python)?),
+            columns: self.0.columns.clone(),
+        }))
+    }
+
     /// Kernel PCA: eigenvectors, a unit column per component.
     fn vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let model = self.kernel_pca()?;

@@ -13,7 +13,8 @@ use pyo3_arrow::PyRecordBatchReader;
 /// Rows that are transposed together: they and their place in the result stay in cache.
 const ROWS: usize = 256;
 
-/// Names of the columns, and their values: float32 if all columns are, else float64. Missing values are NaN.
+/// Names of the columns, and their values: float32 if all columns are, else float64. Missing values are NaN. Dates are
+/// refused as a type, other columns that are not numbers as values.
 #[pyfunction]
 pub(crate) fn read_table<'py>(
     py: Python<'py>,
@@ -27,7 +28,8 @@ pub(crate) fn read_table<'py>(
             field.name(),
             field.data_type()
         );
-        return Err(PyTypeError::new_err(what));
+        let dated = field.data_type().is_temporal();
+        return Err(if dated { PyTypeError::new_err(what) } else { PyValueError::new_err(what) });
     }
     let names = schema.fields().iter().map(|f| f.name().clone()).collect();
     let narrow = schema.fields().iter().all(|f| matches!(f.data_type(), DataType::Float32 | DataType::Float16));
