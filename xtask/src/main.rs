@@ -1,18 +1,28 @@
-//! `cargo xtask test`: every check there is. `cargo xtask bench`: every measurement. Each with whatever it needs.
+//! `cargo xtask test`: every check there is. `cargo xtask bench`: every measurement. `cargo xtask docs`: the pages. Each
+//! sets up whatever it needs.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod python;
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask test     every check: format, lints, tests, documentation
+const USAGE: &str =
+    "usage: cargo xtask test     every check: format, lints, tests, documentation, of Rust and of Python
+       cargo xtask rust     those of Rust only
+       cargo xtask python   those of the Python package only
+       cargo xtask docs     the pages of the user guide, into target/python/docs
        cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
-        ["test"] => test(),
+        ["test"] => rust().and_then(|()| python::test()),
+        ["rust"] => rust(),
+        ["python"] => python::test(),
+        ["docs"] => python::docs(),
         ["bench", ref options @ ..] => bench::run(options),
         _ => Err(USAGE.to_string()),
     };
@@ -25,21 +35,35 @@ fn main() -> ExitCode {
     }
 }
 
-fn test() -> Result<(), String> {
-    run("format", &["fmt", "--all", "--check"], &[])?;
-    run("lints", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"], &[])?;
-    // Unit and integration tests, examples, documentation examples, and the snippets of README and documents.
-    run("tests", &["test", "--workspace"], &[])?;
-    run("documentation", &["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "-D warnings")])
+fn rust() -> Result<(), String> {
+    cargo("format", &["fmt", "--all", "--check"], &[])?;
+    cargo("lints", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"], &[])?;
+    // Unit and integration tests, examples, documentation examples, and the snippets of README and documents. The
+    // extension module is tested from Python.
+    cargo("tests", &["test", "--workspace", "--exclude", "mercer-py"], &[])?;
+    let doc = ["doc", "--workspace", "--exclude", "mercer-py", "--no-deps", "--all-features"];
+    cargo("documentation", &doc, &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
-fn run(what: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
-    eprintln!("== {what}: cargo {}", arguments.join(" "));
+fn cargo(what: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let status = Command::new(cargo).args(arguments).envs(environment.iter().copied()).status();
-    match status {
+    told(what, Command::new(cargo).args(arguments).envs(environment.iter().copied()))
+}
+
+/// Runs a command after saying so.
+fn told(what: &str, command: &mut Command) -> Result<(), String> {
+    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
+    let name = Path::new(words[0]).file_name().unwrap_or(words[0]).to_string_lossy().into_owned();
+    let rest: Vec<_> = words[1..].iter().map(|w| w.to_string_lossy()).collect();
+    eprintln!("== {what}: {name} {}", rest.join(" "));
+    match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{what}: failed with {status}")),
-        Err(e) => Err(format!("{what}: cargo cannot be started: {e}")),
+        Err(e) => Err(format!("{what}: {name} cannot be started: {e}")),
     }
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository").to_path_buf()
 }

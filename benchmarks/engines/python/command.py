@@ -1,6 +1,6 @@
 """The tiny job as a Python script does it: a table of numbers and one text column in, the scores of two components out.
 
-    python command.py sklearn|numpy TABLE.csv
+python command.py sklearn|numpy TABLE.csv
 """
 
 import csv
@@ -31,7 +31,7 @@ def main():
     scores = scores_by_sklearn(x) if library == "sklearn" else scores_by_numpy(x)
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow([names[-1], "PC1", "PC2"])
-    out.writerows([row[-1], *z] for row, z in zip(rows, scores.tolist()))
+    out.writerows([row[-1], *z] for row, z in zip(rows, scores.tolist(), strict=False))
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ def pca_fit(job):
             part = job.x[rows]
             return part.T @ part, part.sum(axis=0)
 
-        squares, sums = (sum(parts) for parts in zip(*share_out(moments, slices(n, CHUNK))))
+        squares, sums = (sum(parts) for parts in zip(*share_out(moments, slices(n, CHUNK)), strict=False))
         covariance = (squares - np.outer(sums, sums) / n) / (n - 1)
         return scipy.linalg.eigh(covariance, subset_by_index=(d - job.k, d - 1))[0][::-1]
 

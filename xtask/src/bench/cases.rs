@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::root;
 use serde::{Deserialize, Serialize};
 
 /// What is measured; the fields are explained in cases.toml.
@@ -83,6 +84,8 @@ pub(crate) struct Engine {
 pub(crate) enum Kind {
     #[serde(rename = "mercer")]
     Mercer,
+    #[serde(rename = "mercer from Python")]
+    Python,
     #[serde(rename = "scikit-learn")]
     ScikitLearn,
     #[serde(rename = "by hand")]
@@ -120,11 +123,6 @@ impl Definitions {
     pub(crate) fn need(&self, kind: Kind, cases: &[&Case]) -> bool {
         cases.iter().flat_map(|case| &case.engines).any(|name| self.engines[name].kind == kind)
     }
-}
-
-/// The root of the repository.
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository").to_path_buf()
 }
 
 /// The folder of the benchmarks.

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::cases::{Case, Definitions, Engine, Task, root};
+use super::cases::{Case, Definitions, Engine, Task};
 use super::machine::{Limits, Watch};
 use super::report::{CaseResult, Run};
 use super::workshop::{Workshop, said};
+use crate::root;
 
 /// How often each engine is started.
 const ROUNDS: usize = 3;

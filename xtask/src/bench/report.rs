@@ -7,10 +7,11 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use super::cases::{Case, Definitions, Kind, Task, benchmarks, root};
+use super::cases::{Case, Definitions, Kind, Task, benchmarks};
 use super::machine::{self, Limits, Watch};
 use super::measure::Reply;
 use super::workshop::{Workshop, said};
+use crate::root;
 
 /// Where the table of the README stands.
 const BEGIN: &str = "<!-- cargo xtask bench writes from here -->";
@@ -201,6 +202,7 @@ impl CaseResult {
             &if self.is_failed() { format!("{error} FAILED") } else { error },
             &number(self.ideal),
             &times(median.zip(self.ideal).map(|(seconds, ideal)| seconds / ideal)),
+            &self.ratio(Kind::Python),
             &self.ratio(Kind::ScikitLearn),
             &self.memory_ratio(Kind::ScikitLearn),
             &self.ratio(Kind::ByHand),
@@ -273,9 +275,9 @@ impl Record {
 
     /// mercer beside the limits and the best of each kind of peer, case by case, and how it grows.
     pub(crate) fn summary(&self) -> String {
-        let head =
-            ["case", "mercer, s", "MiB", "error", "ideal, s", "of ideal", "scikit-learn", "its memory", "by hand"];
-        let mut rows = vec![row(head.into_iter().chain(["its memory", "rust"]))];
+        let ours = ["case", "mercer, s", "MiB", "error", "ideal, s", "of ideal", "from Python"];
+        let peers = ["scikit-learn", "its memory", "by hand", "its memory", "rust"];
+        let mut rows = vec![row(ours.into_iter().chain(peers))];
         rows.extend(self.results.iter().map(CaseResult::summary));
         let mut text = format!("## Summary\n\n{}", table(&rows));
         text += "\nRatios: time and memory of the fastest right engine of the kind, in those of mercer.\n";
@@ -311,7 +313,8 @@ impl Record {
 
     /// The table of the README: what a reader wants to know first.
     fn short(&self) -> String {
-        let mut rows = vec![row(["", "mercer", "memory", "scikit-learn", "numpy by hand", "Rust crates"])];
+        let heads = ["", "mercer", "memory", "mercer from Python", "scikit-learn", "numpy by hand", "Rust crates"];
+        let mut rows = vec![row(heads)];
         for result in self.results.iter().filter(|r| r.case.task != Task::KpcaPass) {
             let Some(run) = result.mercer() else { continue };
             let slower = |kind| result.fastest(kind).and_then(|peer| Some(peer.median()? / run.median()?));
@@ -324,9 +327,9 @@ impl Record {
                 _ => format!("kernel PCA, n = {}", thousands(*n)),
             };
             let memory = if run.memory.is_some() { format!("{} MiB", mib(run.memory)) } else { "-".into() };
-            let [sklearn, by_hand, rust] =
-                [Kind::ScikitLearn, Kind::ByHand, Kind::Rust].map(|kind| times(slower(kind)));
-            rows.push(row([what, format!("{} s", number(run.median())), memory, sklearn, by_hand, rust]));
+            let [python, sklearn, by_hand, rust] =
+                [Kind::Python, Kind::ScikitLearn, Kind::ByHand, Kind::Rust].map(|kind| times(slower(kind)));
+            rows.push(row([what, format!("{} s", number(run.median())), memory, python, sklearn, by_hand, rust]));
         }
         table(&rows)
     }

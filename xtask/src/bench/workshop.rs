@@ -7,8 +7,9 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::cases::{Case, Definitions, Kind, Task, benchmarks, read_toml, root};
+use super::cases::{Case, Definitions, Kind, Task, benchmarks, read_toml};
 use super::machine::Limits;
+use crate::root;
 
 const PYTHON_PACKAGES: [&str; 4] = ["numpy", "scipy", "scikit-learn", "threadpoolctl"];
 
@@ -25,6 +26,9 @@ impl Workshop {
         let workshop = Workshop { target, data };
         fs::create_dir_all(&workshop.data).map_err(|e| format!("{}: {e}", workshop.data.display()))?;
         workshop.set_up_python()?;
+        if definitions.need(Kind::Python, cases) {
+            workshop.install_our_package()?;
+        }
         workshop.build_engine("mercer-engine", "release")?;
         if definitions.need(Kind::Rust, cases)
             && let Err(message) = workshop.build_engine("peers", "peers")
@@ -45,6 +49,12 @@ impl Workshop {
         told(Command::new("python3").args(["-m", "venv"]).arg(self.target.join("bench/venv")))?;
         let install = ["-m", "pip", "install", "--quiet", "--only-binary=:all:"];
         told(Command::new(self.python()).args(install).args(PYTHON_PACKAGES))
+    }
+
+    /// Builds and installs our own Python package, as it is now.
+    fn install_our_package(&self) -> Result<(), String> {
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "."];
+        told(Command::new(self.python()).current_dir(root()).args(install))
     }
 
     fn build_engine(&self, package: &str, profile: &str) -> Result<(), String> {

@@ -1,0 +1,76 @@
+//! The Python package: its environment, its tests, its pages. All of it lies under target/python.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::told;
+
+/// Makes the environment, builds and installs the package as a newcomer would, and runs every check of it.
+pub(crate) fn test() -> Result<(), String> {
+    let place = Place::set_up()?;
+    let python = |what: &str, arguments: &[&str]| told(what, place.python().args(arguments));
+    python("Python format", &["-m", "ruff", "format", "--check", "python", "docs", "benchmarks"])?;
+    python("Python lints", &["-m", "ruff", "check", "python", "docs", "benchmarks"])?;
+    python("Python stubs", &["-m", "mypy.stubtest", "mercer._mercer"])?;
+    python("Python tests", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "python/tests"])?;
+    place.docs()
+}
+
+/// Builds the pages, running every example in them.
+pub(crate) fn docs() -> Result<(), String> {
+    Place::set_up()?.docs()
+}
+
+struct Place {
+    folder: PathBuf,
+}
+
+impl Place {
+    fn set_up() -> Result<Self, String> {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or(crate::root().join("target"), PathBuf::from);
+        let place = Place { folder: target.join("python") };
+        if !place.executable().exists() {
+            told("Python environment", Command::new("python3").args(["-m", "venv"]).arg(place.folder.join("venv")))?;
+        }
+        place.install_requirements()?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "."];
+        told("Python package", place.python().args(install))?;
+        Ok(place)
+    }
+
+    /// Installs what tests and pages need, unless the very same list was installed before.
+    fn install_requirements(&self) -> Result<(), String> {
+        let (list, done) = ("python/requirements-test.txt", self.folder.join("installed.txt"));
+        let wanted = fs::read_to_string(crate::root().join(list)).map_err(|e| format!("{list}: {e}"))?;
+        if fs::read_to_string(&done).is_ok_and(|installed| installed == wanted) {
+            return Ok(());
+        }
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "-r"];
+        told("Python requirements", self.python().args(install).arg(list))?;
+        fs::write(&done, wanted).map_err(|e| format!("{}: {e}", done.display()))
+    }
+
+    fn docs(&self) -> Result<(), String> {
+        // Warnings are errors, and every cell is run: a page that is built is right.
+        let sphinx = ["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs"];
+        told("pages", self.python().args(sphinx).arg(self.folder.join("docs")))
+    }
+
+    fn executable(&self) -> PathBuf {
+        self.folder.join("venv/bin/python")
+    }
+
+    fn python(&self) -> Command {
+        let mut command = Command::new(self.executable());
+        command.current_dir(crate::root()).env("PYTHONDONTWRITEBYTECODE", "1");
+        // Tools of the environment, such as the kernel that runs the pages, are found before others.
+        let bin = self.folder.join("venv/bin");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(bin).chain(std::env::split_paths(&path));
+        if let Ok(path) = std::env::join_paths(paths) {
+            command.env("PATH", path);
+        }
+        command
+    }
+}
