@@ -1,14 +1,15 @@
 //! Fitting.
 
-use mercer::{AnyModel, SymOp};
+use std::sync::{Arc, Mutex, PoisonError};
+
 use mercer::{
-    Block, Components, Error, ErrorKind, Exec, Kernel, KernelPca, Pca, Plan, PointsRef, Real, Route, Standardise,
+    AnyModel, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Pca, Plan, PointsRef, Real, Route, Standardise, SymOp,
 };
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::array::{Array, owned, with_points};
+use crate::array::{Array, owned, points, with_points};
 use crate::error::python;
 use crate::kernels::read;
 use crate::model::Model;
@@ -75,7 +76,8 @@ pub(crate) fn fit_gram(
     options: Options,
 ) -> PyResult<Model> {
     let spec = kernel_pca(None, wanted, tolerance, dense);
-    let gram = owned(&gram)?;
+    let gram = points(&gram)?;
+    let gram = py.detach(|| gram.to_f64());
     let model = work_apart(py, &options, move |exec| spec.fit_gram_with(&gram, exec))?;
     Ok(Model::new(AnyModel::KernelPca(model)))
 }
@@ -84,6 +86,8 @@ pub(crate) fn fit_gram(
 struct Operator {
     apply: Py<PyAny>,
     diagonal: Vec<f64>,
+    /// What the function raised.
+    raised: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl SymOp for Operator {
@@ -103,9 +107,10 @@ impl SymOp for Operator {
             y.as_mut_slice().copy_from_slice(image);
             Ok(())
         })
-        .map_err(|e| {
-            let remedy = "see to the function that multiplies by the Gram matrix".into();
-            Error::from(ErrorKind::Unsupported { what: e.to_string(), remedy })
+        .map_err(|error| {
+            let what = error.to_string();
+            *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            ErrorKind::Unsupported { what, remedy: "see to the function".into() }.into()
         })
     }
 
@@ -125,8 +130,11 @@ pub(crate) fn fit_operator(
     options: Options,
 ) -> PyResult<Model> {
     let spec = kernel_pca(None, wanted, tolerance, false);
-    let op = Operator { apply, diagonal: diagonal.as_slice()?.to_vec() };
-    let model = work(py, &options, |exec| spec.fit_op_with(&op, exec))?;
+    let raised = Arc::new(Mutex::new(None));
+    let op = Operator { apply, diagonal: diagonal.as_slice()?.to_vec(), raised: Arc::clone(&raised) };
+    // What the function raised comes out as it was.
+    let model = work_apart(py, &options, move |exec| spec.fit_op_with(&op, exec))
+        .map_err(|error| raised.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error))?;
     Ok(Model::new(AnyModel::KernelPca(model)))
 }
 
