@@ -9,6 +9,7 @@ import numpy as np
 from . import _gram, _mercer
 from ._certificate import Certificate
 from ._kernel_pca import KernelPCA
+from ._nystroem import Nystroem
 from ._pca import PCA
 
 
@@ -22,7 +23,7 @@ def load(path):
 
     Returns
     -------
-    PCA or KernelPCA
+    PCA, KernelPCA or Nystroem
         A fitted estimator.
 
     Examples
@@ -38,7 +39,18 @@ def load(path):
     True
     """
     model = _mercer.load_model(os.fspath(path))
-    return (_pca if model.kind == "pca" else _kernel_pca)(model)
+    return {"pca": _pca, "kernel_pca": _kernel_pca, "nystroem": _nystroem}[model.kind](model)
+
+
+def _nystroem(model):
+    landmarks, weights = model.landmarks()
+    estimator = Nystroem(kernel=model.kernel, n_components=len(landmarks))
+    _names(estimator, model)
+    estimator._dtype = landmarks.dtype
+    estimator._kernel_source = _gram.Table(model.kernel)
+    estimator.components_, estimator.normalization_ = landmarks, np.ascontiguousarray(weights.T)
+    estimator._n_features_out = weights.shape[1]
+    return estimator
 
 
 def _names(estimator, model):

@@ -210,9 +210,13 @@ class Nystroem(Estimator):
         return out
 
     def _saved_model(self):
-        raise NotImplementedError(
-            "Nystroem has no model file yet: use to_onnx() or pickle, or KernelPCA, whose exact model can be saved"
-        )
+        if self._kernel_source.text is None:
+            raise ValueError(
+                "a model of a kernel function or of a given matrix cannot be saved, since a file carries no code: use "
+                "a kernel of mercer.kernels"
+            )
+        weights = np.ascontiguousarray(self.normalization_.T, dtype=np.float64)
+        return _mercer.nystroem_model(self._kernel_source.text, _dense(self.components_).astype(np.float64), weights)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -42,7 +42,7 @@ class Kernel:
     >>> from mercer import Kernel
     >>> k = Kernel("rbf(gamma=0.5)") * Kernel("linear")
     >>> str(k)
-    'gaussian(gamma=0.5)*linear'
+    'gaussian(gamma=0.5) * linear'
     >>> k.psd
     True
     """

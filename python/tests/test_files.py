@@ -40,6 +40,17 @@ def test_a_saved_model_is_the_same_model(iris, tmp_path, estimator):
         assert np.isclose(loaded.noise_variance_, fitted.noise_variance_)
 
 
+def test_features_are_saved_too(iris, tmp_path):
+    fitted = Nystroem(gamma="median", n_components=20, random_state=0).fit(iris)
+    fitted.save(tmp_path / "m")
+    loaded = mercer.load(tmp_path / "m")
+    assert isinstance(loaded, Nystroem)
+    assert (loaded.transform(iris) == fitted.transform(iris)).all()
+    assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
+    with pytest.raises(ValueError, match="carries no code"):
+        Nystroem(kernel="chi2", n_components=5).fit(iris).save(tmp_path / "m")
+
+
 def test_files_hold_no_code_and_are_written_whole(iris, tmp_path):
     from safetensors import safe_open
 

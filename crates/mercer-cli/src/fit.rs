@@ -260,7 +260,7 @@ fn transposed(x: &Points<f64>) -> Points<f64> {
 pub(crate) fn shown_eigenvalues(model: &AnyModel) -> Vec<f64> {
     match model {
         AnyModel::Pca(m) => m.spectrum().variances(),
-        other => other.spectrum().eigenvalues().to_vec(),
+        other => other.spectrum().map_or_else(Vec::new, |s| s.eigenvalues().to_vec()),
     }
 }
 
@@ -274,19 +274,19 @@ pub(crate) fn eigenvalue_meaning(model: &AnyModel) -> &'static str {
 }
 
 fn eigenvalues(model: &AnyModel) -> Result<Table> {
-    let spectrum = model.spectrum();
-    let columns = vec![
-        Column::text("component", (0..model.components()).map(component).collect()),
-        Column::numbers("eigenvalue", shown_eigenvalues(model)),
-        Column::numbers("explained_variance_ratio", spectrum.ratios()),
-        Column::numbers("cumulative", spectrum.cumulative()),
-    ];
+    let values = shown_eigenvalues(model);
+    let mut columns = vec![Column::text("component", (0..values.len()).map(component).collect())];
+    columns.push(Column::numbers("eigenvalue", values));
+    if let Some(spectrum) = model.spectrum() {
+        columns.push(Column::numbers("explained_variance_ratio", spectrum.ratios()));
+        columns.push(Column::numbers("cumulative", spectrum.cumulative()));
+    }
     Ok(Table::new("eigenvalues", columns)?)
 }
 
 /// The table of components.
 pub(crate) fn spectrum_table(model: &AnyModel, out: &mut dyn Write) -> std::io::Result<()> {
-    let spectrum = model.spectrum();
+    let Some(spectrum) = model.spectrum() else { return Ok(()) };
     let (values, ratios, sums) = (shown_eigenvalues(model), spectrum.ratios(), spectrum.cumulative());
     let rows: Vec<Vec<String>> = (0..model.components())
         .map(|i| {
@@ -342,7 +342,9 @@ fn summarise(
     }
     spectrum_table(model, out)?;
     line(out, "eigenvalue", eigenvalue_meaning(model))?;
-    line(out, "accuracy", model.certificate())?;
+    if let Some(certificate) = model.certificate() {
+        line(out, "accuracy", certificate)?;
+    }
     for note in data.notes.iter().chain(model.notes()).chain(&hints(data, args.scale)) {
         line(out, "note", note)?;
     }

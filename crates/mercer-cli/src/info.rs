@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use mercer::{AnyModel, Definiteness, Passes};
+use mercer::{AnyModel, Certificate, Definiteness, Passes, Spectrum};
 use mercer_io::{SavedModel, load_model};
 use serde_json::{Value, json};
 
@@ -20,10 +20,13 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
     let shown = columns.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
     let more = if columns.len() > 8 { ", ..." } else { "" };
     line(out, "model", describe(model))?;
-    line(out, "fitted to", format!("{} rows x {} columns: {shown}{more}", count(model.spectrum().n()), columns.len()))?;
+    let (Some(spectrum), Some(certificate)) = (model.spectrum(), model.certificate()) else {
+        line(out, "takes", format!("{} columns: {shown}{more}", columns.len()))?;
+        return Ok(Outcome::Done);
+    };
+    line(out, "fitted to", format!("{} rows x {} columns: {shown}{more}", count(spectrum.n()), columns.len()))?;
     line(out, "eigenvalue", eigenvalue_meaning(model))?;
     spectrum_table(model, out)?;
-    let spectrum = model.spectrum();
     let total = format!(
         "{} is the sum of all eigenvalues of the {}; {} is discarded; rank {}{}",
         short(spectrum.total()),
@@ -33,8 +36,8 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
         spectrum.rank()
     );
     line(out, "total", total)?;
-    line(out, "accuracy", model.certificate())?;
-    certificate(model, out)?;
+    line(out, "accuracy", certificate)?;
+    in_full(model, spectrum, certificate, out)?;
     if let AnyModel::KernelPca(m) = model
         && let Some(definiteness) = m.definiteness()
     {
@@ -47,8 +50,8 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
 }
 
 /// The certificate in full.
-fn certificate(model: &AnyModel, out: &mut dyn Write) -> std::io::Result<()> {
-    let (c, values) = (model.certificate(), model.spectrum().eigenvalues());
+fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn Write) -> std::io::Result<()> {
+    let values = spectrum.eigenvalues();
     let of = |i: usize| c.clusters().iter().find(|cluster| (cluster.first..=cluster.last).contains(&i));
     let rows: Vec<Vec<String>> = (0..values.len())
         .map(|i| {
@@ -94,6 +97,9 @@ fn describe(model: &AnyModel) -> String {
             format!("{words}, by the {} route", m.route().name())
         }
         AnyModel::KernelPca(m) => describe_kernel(m.kernel(), m.is_standardised()),
+        AnyModel::Nystroem(m) => {
+            format!("features of the kernel {} from {} landmarks", m.kernel(), count(m.landmarks().n()))
+        }
         _ => "of a kind that this version does not know".into(),
     }
 }
@@ -111,13 +117,10 @@ pub(crate) fn json_of_definiteness(d: &Definiteness) -> Value {
     })
 }
 
-/// The model as JSON: everything but the points and weights.
-pub(crate) fn json_of(saved: &SavedModel) -> Value {
-    let (model, spectrum, certificate) = (&saved.model, saved.model.spectrum(), saved.model.certificate());
-    let mut value = json!({
-        "columns": saved.columns,
+/// What is known of the components and of their errors, as JSON.
+fn json_of_spectrum(model: &AnyModel, spectrum: &Spectrum, certificate: &Certificate) -> Value {
+    json!({
         "n": spectrum.n(),
-        "components": model.components(),
         "eigenvalues": shown_eigenvalues(model),
         "eigenvalue_meaning": eigenvalue_meaning(model),
         "sum_of_squares": spectrum.eigenvalues(),
@@ -146,8 +149,19 @@ pub(crate) fn json_of(saved: &SavedModel) -> Value {
             "passes": certificate.passes(),
             "worst_relative": certificate.worst(),
         },
-        "notes": model.notes(),
-    });
+    })
+}
+
+/// The model as JSON: everything but the points and weights.
+pub(crate) fn json_of(saved: &SavedModel) -> Value {
+    let model = &saved.model;
+    let mut value = match (model.spectrum(), model.certificate()) {
+        (Some(spectrum), Some(certificate)) => json_of_spectrum(model, spectrum, certificate),
+        _ => json!({}),
+    };
+    value["columns"] = json!(saved.columns);
+    value["components"] = json!(model.components());
+    value["notes"] = json!(model.notes());
     match model {
         AnyModel::Pca(m) => {
             value["model"] = json!("pca");
@@ -167,6 +181,11 @@ pub(crate) fn json_of(saved: &SavedModel) -> Value {
                 .iter()
                 .map(|c| json!({"kernel": c.kernel, "parameter": c.parameter, "value": c.value, "rule": c.rule}));
             value["choices"] = choices.collect();
+        }
+        AnyModel::Nystroem(m) => {
+            value["model"] = json!("nystroem");
+            value["kernel"] = json!(m.kernel().to_string());
+            value["landmarks"] = json!(m.landmarks().n());
         }
         _ => {}
     }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use mercer::{
-    AnyModel, Certificate, Definiteness, Embedding, Kernel, KernelPcaModel, KernelPcaParts, PcaModel, PcaParts, Points,
-    Route, Standardise,
+    AnyModel, Certificate, Definiteness, Embedding, Kernel, KernelPcaModel, KernelPcaParts, NystroemModel, PcaModel,
+    PcaParts, Points, Route, Standardise,
 };
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
@@ -35,13 +35,20 @@ pub struct SavedModel {
 struct Facts {
     format: String,
     columns: Vec<String>,
+    #[serde(flatten)]
+    spectrum: Option<SpectrumFacts>,
+    model: Kind,
+}
+
+/// What models that have components know about them.
+#[derive(Serialize, Deserialize)]
+struct SpectrumFacts {
     n: usize,
     rank: usize,
     total: f64,
     discarded: f64,
     certificate: Certificate,
     notes: Vec<String>,
-    model: Kind,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -61,6 +68,9 @@ enum Kind {
         grand_mean: f64,
         complete: bool,
         definiteness: Option<Negative>,
+    },
+    Nystroem {
+        kernel: Kernel,
     },
 }
 
@@ -99,12 +109,14 @@ impl SavedModel {
                 Facts {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
-                    n: p.n,
-                    rank: p.rank,
-                    total: p.total,
-                    discarded: p.discarded,
-                    certificate: p.certificate,
-                    notes: p.notes,
+                    spectrum: Some(SpectrumFacts {
+                        n: p.n,
+                        rank: p.rank,
+                        total: p.total,
+                        discarded: p.discarded,
+                        certificate: p.certificate,
+                        notes: p.notes,
+                    }),
                     model: Kind::Pca {
                         embedding: p.embedding.to_string(),
                         d: p.d,
@@ -129,12 +141,14 @@ impl SavedModel {
                 Facts {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
-                    n: p.weights.n(),
-                    rank: p.rank,
-                    total: p.total,
-                    discarded: p.discarded,
-                    certificate: p.certificate,
-                    notes: p.notes,
+                    spectrum: Some(SpectrumFacts {
+                        n: p.weights.n(),
+                        rank: p.rank,
+                        total: p.total,
+                        discarded: p.discarded,
+                        certificate: p.certificate,
+                        notes: p.notes,
+                    }),
                     model: Kind::KernelPca {
                         kernel: p.kernel,
                         deviation: p.deviation,
@@ -149,6 +163,17 @@ impl SavedModel {
                             tolerance: d.tolerance,
                         }),
                     },
+                }
+            }
+            AnyModel::Nystroem(model) => {
+                let (landmarks, weights) = (model.landmarks(), model.weights());
+                add("points", &[landmarks.n(), landmarks.d()], landmarks.as_slice());
+                add("weights", &[weights.n(), weights.d()], weights.as_slice());
+                Facts {
+                    format: VERSION.into(),
+                    columns: self.columns.clone(),
+                    spectrum: None,
+                    model: Kind::Nystroem { kernel: model.kernel().clone() },
                 }
             }
             _ => return Err(mercer_unsupported("this kind of model cannot be saved by this version")),
@@ -261,11 +286,21 @@ impl Tensors<'_> {
 
 impl Facts {
     fn into_model(self, tensors: &Tensors<'_>) -> Result<SavedModel> {
-        let eigenvalues = tensors.list("eigenvalues")?;
+        let known = || {
+            let facts =
+                self.spectrum.as_ref().ok_or_else(|| tensors.damaged("it has no facts of its spectrum".into()))?;
+            Ok::<_, Error>((facts, tensors.list("eigenvalues")?))
+        };
         let (model, d) = match self.model {
+            Kind::Nystroem { kernel } => {
+                let (points, weights) = (tensors.table("points")?, tensors.table("weights")?);
+                let d = points.d();
+                (AnyModel::Nystroem(NystroemModel::new(kernel, points, weights)?), d)
+            }
             Kind::Pca { embedding, d, center, standardise, whiten, route } => {
                 let route = Route::from_name(&route)
                     .ok_or_else(|| tensors.damaged(format!("'{route}' is not a route of PCA")))?;
+                let (facts, eigenvalues) = known()?;
                 let parts = PcaParts {
                     embedding: embedding.parse::<Embedding>()?,
                     d,
@@ -273,20 +308,21 @@ impl Facts {
                     scale: tensors.list("scale")?,
                     axes: tensors.table("axes")?,
                     eigenvalues,
-                    certificate: self.certificate,
-                    total: self.total,
-                    discarded: self.discarded,
-                    rank: self.rank,
-                    n: self.n,
+                    certificate: facts.certificate.clone(),
+                    total: facts.total,
+                    discarded: facts.discarded,
+                    rank: facts.rank,
+                    n: facts.n,
                     center,
                     standardise,
                     whiten,
                     route,
-                    notes: self.notes,
+                    notes: facts.notes.clone(),
                 };
                 (AnyModel::Pca(PcaModel::from_parts(parts)?), d)
             }
             Kind::KernelPca { kernel, deviation, grand_mean, complete, definiteness } => {
+                let (facts, eigenvalues) = known()?;
                 let shift = tensors.list("shift")?;
                 let standardise = match (tensors.list_if_any("mean")?, tensors.list_if_any("scale")?) {
                     (Some(mean), Some(scale)) => Some(Standardise { mean, scale }),
@@ -294,10 +330,10 @@ impl Facts {
                     _ => return Err(tensors.damaged("mean and scale go together".into())),
                 };
                 let (points, weights) = (tensors.table("points")?, tensors.table("alpha")?);
-                if weights.n() != self.n || points.n() != self.n {
-                    return Err(tensors.damaged(format!("{} points where {} are expected", points.n(), self.n)));
+                if weights.n() != facts.n || points.n() != facts.n {
+                    return Err(tensors.damaged(format!("{} points where {} are expected", points.n(), facts.n)));
                 }
-                let width = if kernel.is_some() { points.d() } else { self.n };
+                let width = if kernel.is_some() { points.d() } else { facts.n };
                 let parts = KernelPcaParts {
                     kernel,
                     deviation,
@@ -308,10 +344,10 @@ impl Facts {
                     offset: tensors.list("offset")?,
                     grand_mean,
                     eigenvalues,
-                    certificate: self.certificate,
-                    total: self.total,
-                    discarded: self.discarded,
-                    rank: self.rank,
+                    certificate: facts.certificate.clone(),
+                    total: facts.total,
+                    discarded: facts.discarded,
+                    rank: facts.rank,
                     complete,
                     definiteness: definiteness.map(|d| {
                         Definiteness::from_parts(
@@ -321,7 +357,7 @@ impl Facts {
                             d.tolerance,
                         )
                     }),
-                    notes: self.notes,
+                    notes: facts.notes.clone(),
                 };
                 (AnyModel::KernelPca(KernelPcaModel::from_parts(parts)?), width)
             }

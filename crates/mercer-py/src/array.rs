@@ -6,6 +6,10 @@ use pyo3::prelude::*;
 
 use crate::error::python;
 
+/// Arrays that are given back.
+pub(crate) type List<'py> = Bound<'py, PyArray1<f64>>;
+pub(crate) type Table<'py> = Bound<'py, PyArray2<f64>>;
+
 /// A table of numbers, rows contiguous: looked at where it lies.
 #[derive(FromPyObject)]
 pub(crate) enum Array<'py> {
@@ -40,11 +44,11 @@ pub(crate) fn owned(array: &PyReadonlyArray2<'_, f64>) -> PyResult<Points<f64>> 
     Ok(points(array)?.to_f64())
 }
 
-pub(crate) fn table<'py>(py: Python<'py>, points: Points<f64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+pub(crate) fn table<'py>(py: Python<'py>, points: Points<f64>) -> PyResult<Table<'py>> {
     let (n, d) = (points.n(), points.d());
     points.into_vec().into_pyarray(py).reshape([n, d])
 }
 
-pub(crate) fn list<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyArray1<f64>> {
+pub(crate) fn list<'py>(py: Python<'py>, values: &[f64]) -> List<'py> {
     values.to_vec().into_pyarray(py)
 }

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mercer::{
-    AnyModel, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Pca, Plan, PointsRef, Real, Route, Standardise, SymOp,
+    AnyModel, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Pca, Plan, PointsRef, Real, Route, Standardise,
+    SymOp,
 };
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;

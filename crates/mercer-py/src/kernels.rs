@@ -2,14 +2,16 @@
 
 use mercer::kernel::registry::KERNELS;
 use mercer::{Bound as BoundKernel, Kernel, op};
-use numpy::PyArray2;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::array::{Array, points, table, with_points};
+use crate::array::{Array, Table, points, table, with_points};
 use crate::error::python;
 use crate::run::{Options, work};
+
+/// Kernel, parameter, number and rule of an automatic choice.
+pub(crate) type Chosen = (String, String, f64, String);
 
 pub(crate) fn read(text: &str) -> PyResult<Kernel> {
     text.parse().map_err(python)
@@ -55,7 +57,7 @@ pub(crate) fn bind_kernel(
     text: &str,
     x: Array<'_>,
     options: Options,
-) -> PyResult<(String, Vec<(String, String, f64, String)>)> {
+) -> PyResult<(String, Vec<Chosen>)> {
     let kernel = read(text)?;
     let bound = with_points!(x, |x| work(py, &options, |_| BoundKernel::new(&kernel, x)))?;
     let choices = bound.choices().iter().map(|c| (c.kernel.into(), c.parameter.into(), c.value, c.rule.into()));
@@ -70,7 +72,7 @@ pub(crate) fn kernel_matrix<'py>(
     x: Array<'py>,
     y: Array<'py>,
     options: Options,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
+) -> PyResult<Table<'py>> {
     let kernel = read(text)?;
     let values = match (&x, &y) {
         (Array::F64(x), Array::F64(y)) => {

@@ -18,7 +18,9 @@ mod _mercer {
     #[pymodule_export]
     use crate::kernels::{bind_kernel, kernel_matrix, kernels, parse_kernel};
     #[pymodule_export]
-    use crate::model::{Model, kernel_model, load_model, onnx_kernel, onnx_linear, pca_model, write_file};
+    use crate::model::{
+        Model, kernel_model, load_model, nystroem_model, onnx_kernel, onnx_linear, pca_model, write_file,
+    };
     #[pymodule_export]
     use crate::table::read_table;
     use pyo3::prelude::*;

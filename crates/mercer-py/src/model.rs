@@ -1,18 +1,18 @@
 //! A fitted model as Python holds it: numbers to look at, scores of new points, bytes to keep.
 
 use mercer::{
-    AnyModel, Certificate, Embedding, KernelPcaModel, KernelPcaParts, PcaModel, PcaParts, Points, PointsRef, Real,
-    Route, Standardise,
+    AnyModel, Certificate, Embedding, KernelPcaModel, KernelPcaParts, NystroemModel, PcaModel, PcaParts, Points,
+    PointsRef, Real, Route, Spectrum, Standardise,
 };
 use mercer_io::{Outputs, SavedModel, onnx};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::array::{Array, list, owned, points, table, with_points};
+use crate::array::{Array, List, Table, list, owned, points, table, with_points};
 use crate::error::{of_files, python};
-use crate::kernels::read;
+use crate::kernels::{Chosen, read};
 use crate::run::{Options, work};
 
 /// A fitted model.
@@ -33,10 +33,21 @@ impl Model {
         work(py, options, |exec| self.0.model.transform(x, exec))
     }
 
+    fn spectrum(&self) -> PyResult<&Spectrum> {
+        self.0.model.spectrum().ok_or_else(|| PyTypeError::new_err("this model has no components"))
+    }
+
     fn pca(&self) -> PyResult<&PcaModel> {
         match &self.0.model {
             AnyModel::Pca(model) => Ok(model),
             _ => Err(PyTypeError::new_err("this is not a model of PCA")),
+        }
+    }
+
+    fn nystroem(&self) -> PyResult<&NystroemModel> {
+        match &self.0.model {
+            AnyModel::Nystroem(model) => Ok(model),
+            _ => Err(PyTypeError::new_err("this is not a model of features")),
         }
     }
 
@@ -50,18 +61,19 @@ impl Model {
 
 #[pymethods]
 impl Model {
-    /// "pca" or "kernel_pca".
+    /// "pca", "kernel_pca" or "nystroem".
     #[getter]
     fn kind(&self) -> &'static str {
         match &self.0.model {
             AnyModel::Pca(_) => "pca",
+            AnyModel::Nystroem(_) => "nystroem",
             _ => "kernel_pca",
         }
     }
 
     #[getter]
-    fn n(&self) -> usize {
-        self.0.model.spectrum().n()
+    fn n(&self) -> PyResult<usize> {
+        Ok(self.spectrum()?.n())
     }
 
     #[getter]
@@ -76,40 +88,37 @@ impl Model {
 
     /// Eigenvalues of the scatter matrix or of the centred Gram matrix.
     #[getter]
-    fn eigenvalues<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        list(py, self.0.model.spectrum().eigenvalues())
+    fn eigenvalues<'py>(&self, py: Python<'py>) -> PyResult<List<'py>> {
+        Ok(list(py, self.spectrum()?.eigenvalues()))
     }
 
     /// Variances and their shares of the true total.
-    fn variances<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
-        let spectrum = self.0.model.spectrum();
-        (list(py, &spectrum.variances()), list(py, &spectrum.ratios()))
+    fn variances<'py>(&self, py: Python<'py>) -> PyResult<(List<'py>, List<'py>)> {
+        let spectrum = self.spectrum()?;
+        Ok((list(py, &spectrum.variances()), list(py, &spectrum.ratios())))
     }
 
     /// Sum of all eigenvalues, of those that were not kept, how many are not zero, and whether all were computed.
-    fn total(&self) -> (f64, f64, usize, bool) {
-        let spectrum = self.0.model.spectrum();
-        (spectrum.total(), spectrum.discarded(), spectrum.rank(), spectrum.is_complete())
+    fn total(&self) -> PyResult<(f64, f64, usize, bool)> {
+        let spectrum = self.spectrum()?;
+        Ok((spectrum.total(), spectrum.discarded(), spectrum.rank(), spectrum.is_complete()))
     }
 
     /// The certificate as JSON and as a sentence.
     fn certificate(&self) -> PyResult<(String, String)> {
         let certificate = self.0.model.certificate();
+        let certificate = certificate.ok_or_else(|| PyTypeError::new_err("this model has no components"))?;
         let json = serde_json::to_string(certificate).map_err(|e| PyTypeError::new_err(e.to_string()))?;
         Ok((json, certificate.to_string()))
     }
 
     /// PCA: a unit row per component.
-    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         table(py, self.pca()?.axes())
     }
 
     /// PCA: mean, scale, and whether they are those of the data.
-    #[allow(clippy::type_complexity)]
-    fn location<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, bool, bool, bool)> {
+    fn location<'py>(&self, py: Python<'py>) -> PyResult<(List<'py>, List<'py>, bool, bool, bool)> {
         let m = self.pca()?;
         Ok((list(py, m.mean()), list(py, m.scale()), m.is_centered(), m.is_standardised(), m.is_whitened()))
     }
@@ -138,14 +147,14 @@ impl Model {
     }
 
     /// Kernel PCA: eigenvectors, a unit column per component.
-    fn vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn vectors<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         let model = self.kernel_pca()?;
         let (alpha, values) = (model.alpha(), model.spectrum().eigenvalues());
         table(py, Points::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j] * values[j].sqrt()))
     }
 
     /// Kernel PCA: alpha, a row per fitted point.
-    fn alpha<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn alpha<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         table(py, self.kernel_pca()?.alpha().clone())
     }
 
@@ -156,24 +165,33 @@ impl Model {
     }
 
     /// Kernel PCA: scores of the fitted points.
-    fn scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn scores<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         table(py, self.kernel_pca()?.scores())
     }
 
-    /// Kernel PCA: the kernel with numbers, if it is one of the table's.
+    /// The kernel with numbers, if it is one of the table's.
     #[getter]
     fn kernel(&self) -> PyResult<Option<String>> {
-        Ok(self.kernel_pca()?.kernel().map(ToString::to_string))
+        Ok(match &self.0.model {
+            AnyModel::Nystroem(model) => Some(model.kernel().to_string()),
+            _ => self.kernel_pca()?.kernel().map(ToString::to_string),
+        })
+    }
+
+    /// Features of a kernel: landmarks and weights, a row per landmark.
+    fn landmarks<'py>(&self, py: Python<'py>) -> PyResult<(Table<'py>, Table<'py>)> {
+        let model = self.nystroem()?;
+        Ok((table(py, model.landmarks().clone())?, table(py, model.weights().clone())?))
     }
 
     /// Kernel PCA: what its automatic parameters became.
-    fn choices(&self) -> PyResult<Vec<(String, String, f64, String)>> {
+    fn choices(&self) -> PyResult<Vec<Chosen>> {
         let choices = self.kernel_pca()?.choices().iter();
         Ok(choices.map(|c| (c.kernel.into(), c.parameter.into(), c.value, c.rule.into())).collect())
     }
 
     /// Kernel PCA: the fitted points before they were standardised.
-    fn points<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn points<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         let parts = self.kernel_pca()?.to_parts().map_err(python)?;
         let points = match parts.standardise {
             Some(s) => Points::from_fn(parts.points.n(), parts.points.d(), |i, j| {
@@ -191,7 +209,7 @@ impl Model {
         Ok(definiteness.filter(|d| d.is_indefinite()).map(|d| (d.negative_count, d.smallest, d.negative_share())))
     }
 
-    fn transform<'py>(&self, py: Python<'py>, x: Array<'py>, options: Options) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn transform<'py>(&self, py: Python<'py>, x: Array<'py>, options: Options) -> PyResult<Table<'py>> {
         let scores = with_points!(x, |x| self.transform_points(py, x, &options))?;
         table(py, scores)
     }
@@ -216,12 +234,7 @@ impl Model {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        let width = match &self.0.model {
-            AnyModel::Pca(m) => m.d(),
-            AnyModel::KernelPca(m) => m.d(),
-            _ => 0,
-        };
-        let columns = (1..=width).map(|j| format!("x{j}")).collect();
+        let columns = (1..=self.0.model.d()).map(|j| format!("x{j}")).collect();
         Ok((py.get_type::<Model>().getattr("from_bytes")?, (self.to_bytes(py, columns)?,)))
     }
 }
@@ -307,6 +320,17 @@ pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
         eigenvalues,
     };
     Ok(Model::new(AnyModel::KernelPca(KernelPcaModel::from_parts(parts).map_err(python)?)))
+}
+
+/// Features of a kernel from landmarks and weights, a row per landmark.
+#[pyfunction]
+pub(crate) fn nystroem_model(
+    kernel: &str,
+    landmarks: PyReadonlyArray2<'_, f64>,
+    weights: PyReadonlyArray2<'_, f64>,
+) -> PyResult<Model> {
+    let model = NystroemModel::new(read(kernel)?, owned(&landmarks)?, owned(&weights)?).map_err(python)?;
+    Ok(Model::new(AnyModel::Nystroem(model)))
 }
 
 /// ((x - mean) / scale) weights as an ONNX graph.

@@ -38,13 +38,14 @@ impl Standardise {
 }
 
 /// What a model is an affine map of.
+#[allow(clippy::large_enum_variant)] // there is one per model
 #[derive(Clone)]
 pub(crate) enum Features {
     /// (phi(x) - mean) / scale, coordinate by coordinate. The mean is subtracted before anything is multiplied:
     /// points far from the origin keep their digits.
     Explicit { embedding: Embedding, d: usize, mean: Vec<f64>, scale: Vec<f64> },
-    /// k(x, x_1), ..., k(x, x_m), up to what centring removes, after the points are standardised.
-    Kernel { bound: Bound, landmarks: Rows, standardise: Option<Standardise> },
+    /// k(x, x_1), ..., k(x, x_m), in one form or the other, after the points are standardised.
+    Kernel { bound: Bound, landmarks: Rows, standardise: Option<Standardise>, form: Form },
     /// The same by a function of the user's.
     KernelFn { kernel: KernelFn, landmarks: Points<f64> },
     /// Rows of a cross-Gram matrix that the user computes.
@@ -90,13 +91,13 @@ impl Features {
                 }
                 f(0, mean.len(), &values);
             }
-            Features::Kernel { bound, landmarks, standardise } => {
+            Features::Kernel { bound, landmarks, standardise, form } => {
                 let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), landmarks.means());
                 let (mut values, mut scratch) = (vec![0.0; x.n() * PIECE], Scratch::new());
                 for start in (0..landmarks.n()).step_by(PIECE) {
                     let cols = start..landmarks.n().min(start + PIECE);
                     let values = &mut values[..x.n() * cols.len()];
-                    let how = (bound, Form::UpToCentring, exec.level());
+                    let how = (bound, *form, exec.level());
                     tile::fill(how, (&rows, 0..x.n()), (landmarks, cols.clone()), values, &mut scratch);
                     f(start, cols.len(), values);
                 }
@@ -126,9 +127,9 @@ impl Features {
     /// k(x, x) of each point, in the same form as the features; `None` where the features do not know it.
     pub(crate) fn self_values<T: Real>(&self, x: PointsRef<'_, T>) -> Option<Vec<f64>> {
         match self {
-            Features::Kernel { bound, standardise, .. } => {
+            Features::Kernel { bound, standardise, form, .. } => {
                 let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), Means::Differences);
-                let how = (bound, Form::UpToCentring, Exec::new().level());
+                let how = (bound, *form, Exec::new().level());
                 Some((0..x.n()).map(|i| tile::self_value(how, &rows, i)).collect())
             }
             Features::KernelFn { kernel, .. } => Some(x.to_f64().rows().map(|p| kernel(p, p)).collect()),

@@ -48,6 +48,7 @@ mod cluster;
 pub mod diagnose;
 mod kernel_pca;
 mod model;
+mod nystroem;
 mod pca;
 mod plan;
 // beside
@@ -66,6 +67,7 @@ pub use kernel::{Bound, Choice, Gamma, Kernel, Length, Nu};
 pub use kernel_pca::{KernelPca, KernelPcaModel, KernelPcaParts};
 pub use model::AnyModel;
 pub use moments::Moments;
+pub use nystroem::NystroemModel;
 pub use op::{Gram, SymOp};
 pub use pca::{Pca, PcaModel, PcaParts, Route};
 pub use plan::{PassPlan, Plan};

@@ -5,12 +5,13 @@ use crate::embedding::Embedding;
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::kernel_pca::KernelPcaModel;
+use crate::nystroem::NystroemModel;
 use crate::pca::PcaModel;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::spectrum::Spectrum;
 
-/// A fitted model of either kind.
+/// A fitted model of any kind.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnyModel {
@@ -18,6 +19,8 @@ pub enum AnyModel {
     Pca(PcaModel),
     /// Kernel PCA.
     KernelPca(KernelPcaModel),
+    /// Features of a kernel from a sample of points.
+    Nystroem(NystroemModel),
 }
 
 impl AnyModel {
@@ -26,6 +29,7 @@ impl AnyModel {
         match self {
             AnyModel::Pca(m) => m.components(),
             AnyModel::KernelPca(m) => m.components(),
+            AnyModel::Nystroem(m) => m.components(),
         }
     }
 
@@ -34,22 +38,25 @@ impl AnyModel {
         match self {
             AnyModel::Pca(m) => m.d(),
             AnyModel::KernelPca(m) => m.d(),
+            AnyModel::Nystroem(m) => m.d(),
         }
     }
 
-    /// Eigenvalues, variances and shares.
-    pub fn spectrum(&self) -> &Spectrum {
+    /// Eigenvalues, variances and shares; `None` for features, which are no components.
+    pub fn spectrum(&self) -> Option<&Spectrum> {
         match self {
-            AnyModel::Pca(m) => m.spectrum(),
-            AnyModel::KernelPca(m) => m.spectrum(),
+            AnyModel::Pca(m) => Some(m.spectrum()),
+            AnyModel::KernelPca(m) => Some(m.spectrum()),
+            AnyModel::Nystroem(_) => None,
         }
     }
 
     /// How far the eigenvalues can be from the truth.
-    pub fn certificate(&self) -> &Certificate {
+    pub fn certificate(&self) -> Option<&Certificate> {
         match self {
-            AnyModel::Pca(m) => m.certificate(),
-            AnyModel::KernelPca(m) => m.certificate(),
+            AnyModel::Pca(m) => Some(m.certificate()),
+            AnyModel::KernelPca(m) => Some(m.certificate()),
+            AnyModel::Nystroem(_) => None,
         }
     }
 
@@ -58,6 +65,7 @@ impl AnyModel {
         match self {
             AnyModel::Pca(m) => m.notes(),
             AnyModel::KernelPca(m) => m.notes(),
+            AnyModel::Nystroem(_) => &[],
         }
     }
 
@@ -66,6 +74,7 @@ impl AnyModel {
         match self {
             AnyModel::Pca(m) => (m.is_centered() && *m.embedding() == Embedding::Identity).then(|| m.mean().to_vec()),
             AnyModel::KernelPca(m) => m.column_means(),
+            AnyModel::Nystroem(_) => None,
         }
     }
 
@@ -77,6 +86,7 @@ impl AnyModel {
         match self {
             AnyModel::Pca(m) => m.transform_with(points, exec),
             AnyModel::KernelPca(m) => m.transform_with(points, exec),
+            AnyModel::Nystroem(m) => m.transform(points, exec),
         }
     }
 
@@ -87,7 +97,7 @@ impl AnyModel {
     pub fn reconstruct<'a, T: Real>(&self, scores: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
         match self {
             AnyModel::Pca(m) => m.reconstruct(scores),
-            AnyModel::KernelPca(_) => Err(ErrorKind::Unsupported {
+            AnyModel::KernelPca(_) | AnyModel::Nystroem(_) => Err(ErrorKind::Unsupported {
                 what: "a kernel model has no exact reconstruction: its components live in the space behind the kernel"
                     .into(),
                 remedy: "use PCA, or an explicit embedding, whose features are reconstructed".into(),
@@ -104,6 +114,11 @@ impl AnyModel {
         match self {
             AnyModel::Pca(m) => m.squared_errors(points),
             AnyModel::KernelPca(m) => m.squared_errors(points),
+            AnyModel::Nystroem(_) => Err(ErrorKind::Unsupported {
+                what: "features of a kernel are no components, and leave nothing out".into(),
+                remedy: "use a model of PCA or kernel PCA".into(),
+            }
+            .into()),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::linalg;
-use crate::points::{Points, PointsRef};
+use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::{Real, SQUARABLE};
 
 /// Rows that are centred and multiplied together.
@@ -66,7 +66,17 @@ impl Moments {
     /// # Errors
     /// As [`Moments::of`], and when cancelled.
     pub fn of_with<'a, T: Real>(points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Self> {
-        let x = points.into();
+        Moments::of_any(points.into().into(), exec)
+    }
+
+    fn of_any(x: AnyPoints<'_>, exec: &Exec) -> Result<Self> {
+        match x {
+            AnyPoints::F64(x) => Moments::of_chunks(x, exec),
+            AnyPoints::F32(x) => Moments::of_chunks(x, exec),
+        }
+    }
+
+    fn of_chunks<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
         let of_chunk = |x: PointsRef<'_, T>, before: &Moments, centred: &mut Vec<f64>| {
             Moments::of_chunk(x, &before.columns.mean, centred)

@@ -1,5 +1,7 @@
 //! Points: the data at the doors of the library. Rows are points, columns are dimensions.
 
+use std::any::TypeId;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::real::{Real, SQUARABLE};
 
@@ -24,6 +26,25 @@ pub struct PointsRef<'a, T = f64> {
     data: &'a [T],
     n: usize,
     d: usize,
+}
+
+/// Points of either kind of number. What takes them is compiled in this crate, with all that it inlines, and not anew,
+/// and perhaps less well, in every crate that calls it.
+#[derive(Clone, Copy)]
+pub(crate) enum AnyPoints<'a> {
+    F64(PointsRef<'a, f64>),
+    F32(PointsRef<'a, f32>),
+}
+
+impl<'a, T: Real> From<PointsRef<'a, T>> for AnyPoints<'a> {
+    fn from(x: PointsRef<'a, T>) -> Self {
+        // A cast between the same types: data is one or the other.
+        if TypeId::of::<T>() == TypeId::of::<f64>() {
+            AnyPoints::F64(PointsRef { data: bytemuck::cast_slice(x.data), n: x.n, d: x.d })
+        } else {
+            AnyPoints::F32(PointsRef { data: bytemuck::cast_slice(x.data), n: x.n, d: x.d })
+        }
+    }
 }
 
 impl<T: Real> Points<T> {

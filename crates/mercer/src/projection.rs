@@ -6,7 +6,7 @@ use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
 use crate::linalg;
-use crate::points::{Points, PointsRef};
+use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 
 /// Points that go through together.
@@ -55,7 +55,7 @@ impl Projection {
     /// The scores of points. Points go through in blocks of one fixed size, the last one filled up, and each score is
     /// summed over features in order: it depends neither on the points beside it nor on the number of threads.
     pub(crate) fn apply<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Points<f64>> {
-        Ok(self.apply_blocks(x, false, exec)?.0)
+        Ok(self.apply_any(x.into(), false, exec)?.0)
     }
 
     /// The scores, and the mean of each point's features.
@@ -64,7 +64,14 @@ impl Projection {
         x: PointsRef<'_, T>,
         exec: &Exec,
     ) -> Result<(Points<f64>, Vec<f64>)> {
-        self.apply_blocks(x, true, exec)
+        self.apply_any(x.into(), true, exec)
+    }
+
+    fn apply_any(&self, x: AnyPoints<'_>, with_means: bool, exec: &Exec) -> Result<(Points<f64>, Vec<f64>)> {
+        match x {
+            AnyPoints::F64(x) => self.apply_blocks(x, with_means, exec),
+            AnyPoints::F32(x) => self.apply_blocks(x, with_means, exec),
+        }
     }
 
     fn apply_blocks<T: Real>(

@@ -15,6 +15,7 @@ use crate::eigen::{Certificate, Eigen, Solver, check_range, rounding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
+use crate::kernel::tile::Form;
 use crate::kernel::{Bound, Kernel};
 use crate::op::{Centred, Dense, Gram, SymOp};
 use crate::pca::Pca;
@@ -186,7 +187,8 @@ impl KernelPca {
             }
             let stored = Dense::measure_block(gram.to_matrix(exec)?, f64::EPSILON)?;
             let error = gram.entry_error(stored.largest());
-            let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
+            let features =
+                Features::Kernel { bound, landmarks: gram.into_rows(), standardise, form: Form::UpToCentring };
             self.finish(features, stored, error, exec)
         })
     }

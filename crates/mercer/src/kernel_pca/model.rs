@@ -6,7 +6,7 @@ use crate::eigen::Certificate;
 use crate::error::{Error, ErrorKind, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
-use crate::kernel::tile::{Means, Rows};
+use crate::kernel::tile::{Form, Means, Rows};
 use crate::kernel::{Bound, Choice, Kernel};
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
@@ -107,7 +107,7 @@ impl KernelPcaModel {
                 }
                 let means = Means::of(parts.points.n());
                 let landmarks = Rows::new(&bound, parts.points, means);
-                Features::Kernel { bound, landmarks, standardise: parts.standardise }
+                Features::Kernel { bound, landmarks, standardise: parts.standardise, form: Form::UpToCentring }
             }
             None => Features::GramRow { n },
         };
@@ -138,7 +138,7 @@ impl KernelPcaModel {
     pub fn to_parts(&self) -> Result<KernelPcaParts> {
         let n = self.n();
         let (kernel, deviation, shift, standardise, points) = match self.projection.features() {
-            Features::Kernel { bound, landmarks, standardise } => (
+            Features::Kernel { bound, landmarks, standardise, .. } => (
                 Some(bound.kernel().clone()),
                 bound.uses_deviations(),
                 bound.shift().to_vec(),

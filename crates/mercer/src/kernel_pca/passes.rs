@@ -8,6 +8,7 @@ use crate::eigen::{
 use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
+use crate::kernel::tile::Form;
 use crate::landmarks::Landmarks;
 use crate::op::{Dense, Gram, SymOp, mean};
 use crate::plan::{KernelTask, PassPlan, Plan, Source};
@@ -100,10 +101,11 @@ impl KernelPca {
         let Some((found, k)) = found else {
             let stored = Dense::measure_block(gram.to_matrix(exec)?, f64::EPSILON)?;
             let error = gram.entry_error(stored.largest());
-            let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
+            let features =
+                Features::Kernel { bound, landmarks: gram.into_rows(), standardise, form: Form::UpToCentring };
             return self.finish(features, stored, error, exec);
         };
-        let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise };
+        let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise, form: Form::UpToCentring };
         self.finish_found(features, found, k, &facts)
     }
 

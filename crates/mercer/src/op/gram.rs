@@ -94,10 +94,14 @@ pub fn cross_gram<T: Real>(
         points.check_dimensions(bound.d())?;
         points.check_not_huge()?;
     }
-    let means = Means::of(x.n().max(y.n()));
-    let (rows, cols) = (Rows::new(bound, x.to_f64(), means), Rows::new(bound, y.to_f64(), means));
-    let m = y.n();
-    let mut values = vec![0.0; x.n() * m];
+    cross(bound, x.to_f64(), y.to_f64(), exec)
+}
+
+fn cross(bound: &Bound, x: Points<f64>, y: Points<f64>, exec: &Exec) -> Result<Points<f64>> {
+    let (n, m) = (x.n(), y.n());
+    let means = Means::of(n.max(m));
+    let (rows, cols) = (Rows::new(bound, x, means), Rows::new(bound, y, means));
+    let mut values = vec![0.0; n * m];
     exec.run(|| {
         values.par_chunks_mut((TILE * m).max(1)).enumerate().try_for_each(|(strip, out)| -> Result<()> {
             exec.go_on()?;
@@ -117,7 +121,7 @@ pub fn cross_gram<T: Real>(
         })
     })?;
     check_finite("Gram matrix", &values, |at| (at / m, at % m))?;
-    Points::new(values, x.n(), m)
+    Points::new(values, n, m)
 }
 
 impl<T: Real> Gram<T> {

@@ -14,7 +14,7 @@ use crate::features::Standardise;
 use crate::moments::{Columns, Moments};
 use crate::op::Dense;
 use crate::plan::Plan;
-use crate::points::{Points, PointsRef};
+use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::spectrum::{Components, Spectrum};
 use decompose::{Decomposed, Location};
@@ -180,7 +180,17 @@ impl Pca {
     /// # Errors
     /// As [`Pca::fit`].
     pub fn fit_with<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<PcaModel> {
-        let x = points.into();
+        self.fit_any(points.into().into(), exec)
+    }
+
+    fn fit_any(&self, x: AnyPoints<'_>, exec: &Exec) -> Result<PcaModel> {
+        match x {
+            AnyPoints::F64(x) => self.fit_points(x, exec),
+            AnyPoints::F32(x) => self.fit_points(x, exec),
+        }
+    }
+
+    fn fit_points<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<PcaModel> {
         x.check_shape(if self.center { 2 } else { 1 })?;
         let plan = self.plan(x.n(), x.d(), exec)?;
         let features = usize::try_from(plan.features).map_err(|_| Error::shape("features", usize::MAX, 0))?;
