@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
+import sys
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -24,10 +27,10 @@ def whole(fit):
     """Makes a fit that fails, or is interrupted, leave the estimator as it was before."""
 
     @functools.wraps(fit)
-    def wrapper(self, X, y=None, **parameters):
+    def wrapper(self, *args, **kwargs):
         before = dict(self.__dict__)
         try:
-            return fit(self, X, y, **parameters)
+            return fit(self, *args, **kwargs)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -36,20 +39,29 @@ def whole(fit):
     return wrapper
 
 
+def warn(message, category=UserWarning):
+    """A warning that points at the line of the user's, beyond our files and scikit-learn's."""
+    level, frame = 1, sys._getframe(0)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("mercer", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What the estimators share."""
 
-    def _options(self):
+    def _options(self, *, draw=False):
+        """The options of a computation; a seed is drawn from a generator of the user's only to fit."""
         return _exec.options(
             n_jobs=getattr(self, "n_jobs", None),
             memory=getattr(self, "memory", None),
-            random_state=getattr(self, "random_state", None),
+            random_state=getattr(self, "random_state", None) if draw else None,
             progress=getattr(self, "progress", None),
         )
 
-    def _compute(self, X, work):
+    def _compute(self, X, work, *, draw=False):
         """``work(options)``; its errors in words that fit ``X``."""
-        options = self._options()
+        options = self._options(draw=draw)
         try:
             return work(options)
         except ValueError as error:
@@ -74,10 +86,21 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The file.
         """
         check_is_fitted(self)
-        self._saved_model().save(path, self._column_names())
+        self._saved_model().save(path, self._column_names(), json.dumps(self._front()))
 
     def _saved_model(self):
         return self._model
+
+    def _front(self):
+        """What a file keeps besides the model, so that the estimator comes back as it was."""
+        plain = (bool, int, float, str, type(None))
+        params = {name: getattr(v, "item", lambda v=v: v)() for name, v in self.get_params(deep=False).items()}
+        return {
+            "class": type(self).__name__,
+            "params": {name: v for name, v in params.items() if isinstance(v, plain)},
+            "dtype": self._dtype.name,
+            "named": hasattr(self, "feature_names_in_"),
+        }
 
     def _column_names(self):
         names = getattr(self, "feature_names_in_", None)
@@ -120,9 +143,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return _convert.to_sklearn(self)
 
     def _repr_html_(self):
-        return _card.html(self) if _card.is_fitted(self) else super()._repr_html_()
+        return _card.html(self) if _card.is_wanted(self) else super()._repr_html_()
 
     def _repr_mimebundle_(self, **kwargs):
-        if not _card.is_fitted(self):
+        if not _card.is_wanted(self):
             return super()._repr_mimebundle_(**kwargs)
         return {"text/plain": repr(self), "text/html": _card.html(self)}

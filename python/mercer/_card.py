@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 import numpy as np
+import sklearn
 
 STYLE = (
     "font-family:system-ui,sans-serif;font-size:13px;border:1px solid #8886;border-radius:6px;padding:10px 14px;"
@@ -13,9 +14,10 @@ STYLE = (
 BARS = 24
 
 
-def is_fitted(estimator) -> bool:
-    """Whether there is something to show."""
-    return hasattr(estimator, "_dtype") and hasattr(estimator, "n_features_in_")
+def is_wanted(estimator) -> bool:
+    """Whether there is something to show, and the user has not asked for plain text."""
+    fitted = hasattr(estimator, "_dtype") and hasattr(estimator, "n_features_in_")
+    return fitted and sklearn.get_config()["display"] == "diagram"
 
 
 def html(estimator) -> str:

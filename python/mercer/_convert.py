@@ -154,10 +154,14 @@ def to_sklearn(ours):
     kernel = params.get("kernel")
     if kernel is not None:
         params.update(_their_kernel(ours, kernel))
+    if getattr(ours, "_model", None) is not None and name == "KernelPCA" and ours.kernel_ and ours._model.standardise():
+        other.append("kernel of standardised points: put a StandardScaler before it")
+    if isinstance(getattr(ours, "_kernel_source", None), _gram.Function) and ours._kernel_source.blocks:
+        other.append("kernel functions of blocks: give it one of pairs of points")
     if other:
         raise ValueError(f"scikit-learn's {name} has no {'; no '.join(other)}")
-    if name == "KernelPCA" and isinstance(params["n_components"], float):
-        params["n_components"] = len(ours.eigenvalues_)
+    if isinstance(params["n_components"], float) and (name == "KernelPCA" or params["svd_solver"] != "full"):
+        params["n_components"] = ours._n_features_out
     made = theirs(**params)
     shown = {k: v for k, v in vars(ours).items() if k.endswith("_") and not k.startswith("_")}
     for attribute in ("certificate_", "kernel_", "scale_"):
@@ -166,8 +170,6 @@ def to_sklearn(ours):
         for attribute in ("explained_variance_", "explained_variance_ratio_"):
             shown.pop(attribute)
         shown["_centerer"] = _centerer(ours)
-        if isinstance(ours.gamma, str):
-            shown["gamma_"] = params["gamma"]
     if name == "Nystroem":
         shown["_n_features_out"] = ours._n_features_out
     for attribute, value in shown.items():
@@ -179,20 +181,16 @@ def to_sklearn(ours):
 
 def _their_kernel(ours, kernel):
     """Parameters of scikit-learn's for the same kernel."""
-    import re
-
     source = ours._kernel_source
     if source.text is None:
         return {}
     theirs = {"gaussian": "rbf", "polynomial": "poly" if type(ours).__name__ == "KernelPCA" else "polynomial"}
-    found = re.fullmatch(r"(\w+)(?:\((.*)\))?", source.text)
-    name = theirs.get(found[1], found[1]) if found else None
+    name, given = _gram.parameters(source.text)
+    name = theirs.get(name, name)
     if name not in ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian") or (
         name == "laplacian" and type(ours).__name__ == "KernelPCA"
     ):
         raise ValueError(f"scikit-learn's {type(ours).__name__} has no kernel '{source.text}'")
-    given = dict(part.split("=") for part in (found[2] or "").split(", ") if part)
-    given = {k: int(v) if k == "degree" else float(v) for k, v in given.items()}
     return {"kernel": name, **given}
 
 

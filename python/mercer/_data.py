@@ -28,7 +28,7 @@ def checked(estimator, X, *, reset, sparse=False, least=1, copy=False):
         if X.shape[0] < least or X.shape[1] < 1:
             validate_data(estimator, X, reset=reset, ensure_min_samples=least, ensure_all_finite=False)
         return X
-    return validate_data(
+    X = validate_data(
         estimator,
         X,
         reset=reset,
@@ -39,21 +39,26 @@ def checked(estimator, X, *, reset, sparse=False, least=1, copy=False):
         ensure_all_finite=sp.issparse(X),
         ensure_min_samples=least,
     )
+    return X if sp.issparse(X) or X.flags.aligned else X.copy()
 
 
 def refuse(X) -> None:
     """Refuses, in words, what would only seem to work."""
+    if isinstance(X, list | tuple) and len(X):
+        X = X[0] if hasattr(X[0], "dtype") else np.asarray(X[0])
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(
             "X is a masked array, and the mask would be ignored: fill the masked values with X.filled(...), "
             "or drop their rows with numpy.ma.compress_rows(X)"
         )
     kind = getattr(getattr(X, "dtype", None), "kind", "")
-    if kind in "mM" and kind:
+    if kind in ("m", "M"):
         raise TypeError(
             f"X holds dates or durations ({X.dtype}): turn them into numbers in a unit of your choice first, "
             "such as (X - X.min()) / numpy.timedelta64(1, 'D')"
         )
+    if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
+        raise TypeError("X is a LazyFrame, which has no values yet: call X.collect() first")
 
 
 def read(X):
@@ -64,17 +69,18 @@ def read(X):
     """
     if isinstance(X, np.ndarray) or sp.issparse(X) or not hasattr(X, "__arrow_c_stream__"):
         return None, None
-    module = type(X).__module__.split(".")[0]
-    known = module in ("pandas", "polars", "pyarrow") and hasattr(X, "columns")
-    try:
-        names, values = _mercer.read_table(X)
-    except ImportError:  # pandas needs pyarrow for this
+    known = type(X).__module__.split(".")[0] in ("pandas", "polars", "pyarrow")
+    if known and len(getattr(X, "shape", (0, 0))) != 2:
         return None, None
-    except ValueError:
-        if known:
-            return None, None
-        raise
-    return (None if known else names), values
+    # The index of a frame is no column, but pandas would send it along.
+    table = X.reset_index(drop=True) if hasattr(X, "reset_index") else X
+    try:
+        names, values = _mercer.read_table(table)
+    except Exception as error:
+        if not known or ("which is not a number" in str(error) and isinstance(error, TypeError)):
+            raise
+        return None, None
+    return (None if known and hasattr(X, "columns") else names), values
 
 
 def check_names(estimator, names, reset) -> None:
@@ -111,6 +117,6 @@ def dense(X, memory: int):
     if needed > memory:
         raise MemoryError(
             f"a kernel needs these sparse points as rows, which take {needed / 1e9:.1f} GB where {memory / 1e9:.1f} GB "
-            "are allowed; raise memory=, reduce the columns first, or use PCA, which keeps them sparse"
+            "are allowed; reduce the columns first, or use PCA, which keeps them sparse"
         )
     return np.ascontiguousarray(X.toarray())

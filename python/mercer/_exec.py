@@ -14,6 +14,8 @@ from sklearn.utils import check_random_state
 
 from . import _mercer
 
+#: The most bytes that anybody has.
+MOST = 2**63 - 1
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -54,11 +56,11 @@ def bytes_of(memory) -> int:
     if memory is None:
         return _mercer.DEFAULT_MEMORY
     if isinstance(memory, Real) and not isinstance(memory, bool) and memory > 0:
-        return int(memory)
+        return min(int(memory), MOST)
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", str(memory), re.IGNORECASE)
     if not found or float(found[1]) <= 0:
         raise ValueError(f"memory={memory!r} is not a size: use a number of bytes or a text such as '8G' or '500M'")
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    return min(int(float(found[1]) * UNITS[found[2].upper()]), MOST)
 
 
 def seed(random_state) -> int:

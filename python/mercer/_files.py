@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import numpy as np
 
 from . import _gram, _mercer
 from ._certificate import Certificate
+from ._incremental_pca import IncrementalPCA
 from ._kernel_pca import KernelPCA
 from ._nystroem import Nystroem
 from ._pca import PCA
@@ -23,8 +25,8 @@ def load(path):
 
     Returns
     -------
-    PCA, KernelPCA or Nystroem
-        A fitted estimator.
+    PCA, IncrementalPCA, KernelPCA or Nystroem
+        A fitted estimator. What a file does not hold is the learned inverse of kernel PCA.
 
     Examples
     --------
@@ -38,53 +40,104 @@ def load(path):
     >>> bool((mercer.load(path).transform(X) == fitted.transform(X)).all())
     True
     """
-    model = _mercer.load_model(os.fspath(path))
-    return {"pca": _pca, "kernel_pca": _kernel_pca, "nystroem": _nystroem}[model.kind](model)
-
-
-def _nystroem(model):
-    landmarks, weights = model.landmarks()
-    estimator = Nystroem(kernel=model.kernel, n_components=len(landmarks))
-    _names(estimator, model)
-    estimator._dtype = landmarks.dtype
-    estimator._kernel_source = _gram.Table(model.kernel)
-    estimator.components_, estimator.normalization_ = landmarks, np.ascontiguousarray(weights.T)
-    estimator._n_features_out = weights.shape[1]
+    model = _mercer.load_model(os.fsdecode(path))
+    if model.kind == "pca" and model.embedding():
+        raise ValueError(
+            f"{os.fsdecode(path)} is a model of PCA of {model.embedding()}, for which there is no class here: use the "
+            "command, or fit PCA to features of your own"
+        )
+    front = json.loads(model.front) if model.front else {}
+    estimator = {"pca": _pca, "kernel_pca": _kernel_pca, "nystroem": _nystroem}[model.kind](model, front)
+    estimator.n_features_in_ = len(model.columns)
+    if front.get("named", model.columns != [f"x{j + 1}" for j in range(len(model.columns))]):
+        estimator.feature_names_in_ = np.asarray(model.columns, dtype=object)
     return estimator
 
 
-def _names(estimator, model):
-    columns = model.columns
-    estimator.n_features_in_ = len(columns)
-    if columns != [f"x{j + 1}" for j in range(len(columns))]:
-        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
+def _made(kind, front, **parameters):
+    """An estimator of this class with what the file says of its parameters, as far as they are valid."""
+    known = kind._get_param_names() if front.get("class") == kind.__name__ else []
+    said = {name: value for name, value in front.get("params", {}).items() if name in known}
+    estimator = kind(**{**parameters, **said})
+    try:
+        estimator._validate_params()
+    except ValueError:
+        estimator = kind(**parameters)
+    estimator._dtype = np.dtype(np.float32 if front.get("dtype") == "float32" else np.float64)
+    return estimator
 
 
-def _pca(model):
+def _width(front, name, least, most):
+    """A number of components that the file speaks of, if it can be one."""
+    value = front.get(name, least)
+    return value if isinstance(value, int) and least <= value <= most else least
+
+
+def _pca(model, front):
     _, scale, center, standardise, whiten = model.location()
-    estimator = PCA(n_components=len(model.eigenvalues), center=center, scale=standardise, whiten=whiten)
-    _names(estimator, model)
-    model = model.whitened(False)
-    estimator._keep(model, np.dtype(np.float64))
-    estimator.n_samples_, estimator.n_components_ = model.n, len(model.eigenvalues)
+    model, d = model.whitened(False), len(model.columns)
+    k = len(model.eigenvalues)
+    width = _width(front, "width", k, d)
+    if front.get("class") == "IncrementalPCA":
+        return _incremental(model, front, width, whiten)
+    parameters = {"n_components": width, "center": center, "scale": standardise, "whiten": whiten}
+    estimator = _made(PCA, front, **parameters)
+    estimator.set_params(center=center, scale=standardise, whiten=whiten)
+    estimator._keep(model, estimator._dtype, width)
+    estimator.n_samples_, estimator.n_components_ = model.n, width
     estimator._fit_svd_solver = "full" if model.route() == "svd" else "covariance_eigh"
     if standardise:
-        estimator.scale_ = scale
-    left = min(model.n, estimator.n_features_in_) - estimator.n_components_
+        estimator.scale_ = estimator._cast(scale)
+    left = min(model.n, d) - width
     divisor = model.n - 1 if center else model.n
-    estimator.noise_variance_ = np.float64(model.total()[1] / left / divisor if left > 0 else 0.0)
+    estimator.noise_variance_ = estimator._dtype.type(model.total()[1] / left / divisor if left > 0 else 0.0)
     estimator.certificate_ = Certificate.of(model)
     return estimator
 
 
-def _kernel_pca(model):
-    kernel = model.kernel
-    estimator = KernelPCA(n_components=len(model.eigenvalues), kernel="precomputed" if kernel is None else kernel)
-    _names(estimator, model)
-    estimator._dtype = np.dtype(np.float64)
-    estimator._keep(model, (model.n, estimator.n_features_in_))
-    estimator.X_fit_ = model.points() if kernel else np.empty((model.n, 0))
+def _incremental(model, front, width, whiten):
+    estimator = _made(IncrementalPCA, front, n_components=width, whiten=whiten)
+    estimator.set_params(whiten=whiten)
+    estimator._keep(model, estimator._dtype, width)
+    d = estimator.components_.shape[1]
+    var = np.asarray(front.get("var", ()), dtype=float)
+    estimator._var64 = var if var.shape == (d,) else np.full(d, np.nan)
+    ratios = np.asarray(front.get("ratios", ()), dtype=float)
+    if ratios.shape == (width,):
+        estimator.explained_variance_ratio_ = estimator._cast(ratios)
+    estimator._mean64, estimator._values64 = model.location()[0], np.sqrt(model.eigenvalues)
+    estimator._axes64 = model.axes()
+    estimator.var_, estimator.n_components_ = estimator._cast(estimator._var64), width
+    estimator.n_samples_seen_ = model.n
+    estimator.noise_variance_ = estimator._dtype.type(front.get("noise_variance", 0.0))
+    if isinstance(front.get("batch_size"), int):
+        estimator.batch_size_ = front["batch_size"]
+    return estimator
+
+
+def _kernel_pca(model, front):
+    kernel, found = model.kernel, len(model.eigenvalues)
+    kept = min(found, _width(front, "kept", 0, found)) if "kept" in front else found
+    width = _width(front, "width", kept, model.n)
+    estimator = _made(KernelPCA, front, n_components=width or None, kernel="precomputed" if kernel is None else kernel)
+    # The inverse transform is not in the file.
+    estimator.fit_inverse_transform = False
+    estimator._take(model, kept, width)
+    estimator.X_fit_ = estimator._cast(model.points(False)) if kernel else np.empty((model.n, 0))
     estimator._kernel_source = _gram.Given() if kernel is None else _gram.Table(kernel)
     estimator.kernel_ = kernel
-    estimator.gamma_ = _gram.widths(kernel or "") or 1 / estimator.n_features_in_
+    estimator.gamma_ = _gram.gamma_of(estimator._kernel_source, None, len(model.columns))
+    return estimator
+
+
+def _nystroem(model, front):
+    landmarks, weights = model.landmarks()
+    estimator = _made(Nystroem, front, kernel=model.kernel, n_components=len(landmarks))
+    estimator._kernel_source = _gram.Table(model.kernel)
+    estimator.components_ = estimator._cast(landmarks)
+    estimator.normalization_ = estimator._cast(np.ascontiguousarray(weights.T))
+    estimator._n_features_out = weights.shape[1]
+    rows = front.get("rows", ())
+    if len(rows) == len(landmarks):
+        estimator.component_indices_ = np.asarray(rows, dtype=np.int64)
     return estimator

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
@@ -10,18 +12,15 @@ from sklearn.utils._param_validation import StrOptions
 from . import _data, _mercer
 from .kernels import TABLE, Kernel
 
-#: Names that scikit-learn's parameters ``gamma``, ``degree`` and ``coef0`` belong to, as the table calls them.
+#: What scikit-learn's kernels have: parameters of estimators, and their defaults.
+DEFAULTS = {"gamma": None, "coef0": 1.0, "degree": 3}
+NAMES = {name: entry["name"] for entry in TABLE for name in (entry["name"], *entry["aliases"])}
+#: Kernels of the table whose parameters are those of estimators, by name.
 PLAIN = {
-    "linear": ("linear", ()),
-    "cosine": ("cosine", ()),
-    "poly": ("polynomial", ("gamma", "coef0", "degree")),
-    "polynomial": ("polynomial", ("gamma", "coef0", "degree")),
-    "rbf": ("gaussian", ("gamma",)),
-    "gaussian": ("gaussian", ("gamma",)),
-    "laplacian": ("laplacian", ("gamma",)),
-    "sigmoid": ("sigmoid", ("gamma", "coef0")),
+    entry["name"]: tuple(p["name"] for p in entry["parameters"] if p["name"] in DEFAULTS)
+    for entry in TABLE
+    if not any(p["name"] not in DEFAULTS and p["default"] for p in entry["parameters"])
 }
-NAMES = {name for entry in TABLE for name in (entry["name"], *entry["aliases"])}
 #: Rows of kernel values that a function of the user's computes at a time.
 BLOCK = 1024
 #: From this many points on it is worth finding out whether a function takes blocks.
@@ -32,7 +31,7 @@ class KernelNames(StrOptions):
     """Names of kernels, and texts of expressions, whose own errors are better than a list of names."""
 
     def __init__(self):
-        super().__init__(set(PLAIN) | NAMES | set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"})
+        super().__init__(set(NAMES) | set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"})
 
     def is_satisfied_by(self, val):
         return isinstance(val, str) and (val in self.options or any(c in val for c in "(+*"))
@@ -76,7 +75,7 @@ class Function:
 
         Of few points pairs are taken, as long as that works.
         """
-        if self.name is None and len(X) >= PROBE_FROM:
+        if self.name is None and X.shape[0] >= PROBE_FROM:
             x, y = X[:2], X[-3:]
             try:
                 together = self._together(x, y)
@@ -97,11 +96,11 @@ class Function:
         else:
             try:
                 K = self._pairs(X, Y)
-            except Exception as error:
+            except Exception as of_pairs:
                 try:
                     K = self._together(X, Y)
-                except Exception:
-                    raise error from None
+                except Exception as of_blocks:
+                    raise of_blocks from of_pairs
                 self.blocks = True
         return np.ascontiguousarray(K, dtype=np.float64)
 
@@ -123,34 +122,42 @@ def source(kernel, n_features, *, gamma=None, degree=None, coef0=None, params=No
 
     A parameter that is None takes scikit-learn's default: gamma 1/n_features, degree 3, coef0 1.
     """
+    given = {"gamma": gamma, "coef0": coef0, "degree": degree}
     if isinstance(kernel, Kernel):
-        return Table(_alone(kernel.text, gamma))
+        return Table(_alone(kernel.text, given))
     if callable(kernel):
         return Function(kernel, dict(params or {}))
     if kernel == "precomputed":
         return Given()
-    if kernel not in PLAIN:
-        if kernel in PAIRWISE_KERNEL_FUNCTIONS:
-            given = dict(params or {}, gamma=gamma, degree=degree, coef0=coef0)
-            given = {n: v for n, v in given.items() if v is not None and n in KERNEL_PARAMS[kernel]}
-            return Function(None, given, name=kernel)
-        return Table(_alone(Kernel(kernel).text, gamma))
-    name, own = PLAIN[kernel]
-    values = {
-        "gamma": 1.0 / n_features if gamma is None else gamma,
-        "degree": 3 if degree is None else degree,
-        "coef0": 1.0 if coef0 is None else coef0,
-    }
+    name = NAMES.get(kernel)
+    if name in PLAIN:
+        return _plain(kernel, name, given, n_features)
+    if kernel in PAIRWISE_KERNEL_FUNCTIONS:
+        if isinstance(gamma, str):
+            raise ValueError(
+                f"gamma={gamma!r} means nothing for kernel={kernel!r}, which is scikit-learn's: use a number"
+            )
+        found = {**(params or {}), **{n: v for n, v in given.items() if v is not None}}
+        return Function(None, {n: v for n, v in found.items() if n in KERNEL_PARAMS[kernel]}, name=kernel)
+    return Table(_alone(Kernel(kernel).text, given))
+
+
+def _plain(kernel, name, given, n_features):
+    """A kernel of the table with scikit-learn's parameters."""
+    own = PLAIN[name]
+    values = {n: DEFAULTS[n] if v is None else v for n, v in given.items()}
+    if values["gamma"] is None:
+        values["gamma"] = 1.0 / n_features
     odd = "degree" in own and (values["degree"] != int(values["degree"]) or values["degree"] < 1)
     if odd or ("gamma" in own and values["gamma"] == 0):
         if isinstance(values["gamma"], str):
-            raise ValueError(f"gamma={gamma!r} needs a degree that is a whole number, 1 or more; got degree={degree}")
+            raise ValueError(f"gamma={values['gamma']!r} needs a whole degree, 1 or more; got {values['degree']}")
         # Kernels of scikit-learn's that are none of the table's: powers that are not whole, and a width of infinity.
-        given = {n: values[n] for n in KERNEL_PARAMS[kernel if kernel != "gaussian" else "rbf"]}
-        return Function(None, given, name="rbf" if kernel == "gaussian" else kernel)
+        theirs = {"gaussian": "rbf"}.get(name, name)
+        return Function(None, {n: values[n] for n in KERNEL_PARAMS[theirs]}, name=theirs)
     if values["gamma"] == "median" and name in ("polynomial", "sigmoid"):
         raise ValueError(f"gamma='median' means nothing for kernel={kernel!r}, a median of dot products; use 'scale'")
-    return Table(Kernel(f"{name}({', '.join(f'{n}={_spelled(n, values[n])}' for n in own)})").text)
+    return Table(Kernel(f"{name}({', '.join(f'{n}={_spelled(n, values[n])}' for n in own)})" if own else name).text)
 
 
 def _spelled(name, value) -> str:
@@ -159,9 +166,11 @@ def _spelled(name, value) -> str:
     return str(int(value)) if name == "degree" else repr(float(value))
 
 
-def _alone(text, gamma) -> str:
-    if gamma is not None:
-        raise ValueError(f"gamma={gamma!r} has no place beside kernel='{text}': write it into the text")
+def _alone(text, given) -> str:
+    """A text has its parameters in itself."""
+    for name, value in given.items():
+        if value is not None and value != DEFAULTS[name]:
+            raise ValueError(f"{name}={value!r} has no place beside kernel='{text}': write it into the text")
     return text
 
 
@@ -169,9 +178,24 @@ def _rows(X, options):
     return _data.dense(X, options.memory) if sp.issparse(X) else np.ascontiguousarray(X)
 
 
-def widths(text: str) -> float | None:
-    """The number gamma in the text of a plain kernel."""
-    import re
+def parameters(text) -> tuple[str, dict]:
+    """Name and numbers of a single kernel of the table; of an expression of several, the empty name."""
+    found = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text)
+    if not found:
+        return "", {}
+    given = dict(part.split("=") for part in (found[2] or "").split(", ") if part)
+    numbers = {n: int(v) if n == "degree" else float(v) for n, v in given.items() if "/" not in v}
+    for name, factor in (("over_sigma2", 1.0), ("over_2sigma2", 0.5)):
+        if name in numbers:
+            numbers["gamma"] = factor / numbers.pop(name)
+    return found[1], numbers
 
-    found = re.fullmatch(r"\w+\(gamma=([^,)]+).*\)", text)
-    return float(found[1]) if found else None
+
+def gamma_of(source, given, n_features) -> float:
+    """The gamma that is used; scikit-learn's default where the kernel has none."""
+    default = 1.0 / n_features if given is None or isinstance(given, str) else given
+    if source.text is not None:
+        return parameters(source.text)[1].get("gamma", default)
+    if isinstance(source, Function) and source.name == "chi2":
+        return source.parameters.get("gamma", 1.0)
+    return default

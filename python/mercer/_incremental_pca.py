@@ -58,7 +58,7 @@ class IncrementalPCA(LinearModel):
         The batch size of :meth:`fit`.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where the data has names.
 
     See Also
@@ -224,20 +224,9 @@ class IncrementalPCA(LinearModel):
         )
         return self
 
-    def transform(self, X):
-        """Apply dimensionality reduction to X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        X_new : ndarray of shape (n_samples, n_components)
-            Scores.
-        """
-        return super().transform(X)
+    def _front(self):
+        seen = {"var": self._var64.tolist(), "ratios": self.explained_variance_ratio_.tolist()}
+        return {**super()._front(), **seen, "batch_size": getattr(self, "batch_size_", None)}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError, PositiveSpectrumWarning
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _data, _gram, _mercer
-from ._base import CONSTRAINTS, Estimator, whole
+from . import _data, _gram, _linear, _mercer
+from ._base import CONSTRAINTS, Estimator, warn, whole
 from ._certificate import Certificate, Plan
 
 #: Eigenvalues below this share of the largest count as zero, as in scikit-learn.
@@ -105,7 +105,7 @@ class KernelPCA(Estimator):
         Scores of the fitted points, for the inverse transform.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where the data has names.
 
     See Also
@@ -249,10 +249,26 @@ class KernelPCA(Estimator):
         Plan
             Route, memory, work; printed, a few lines.
         """
+        self._validate_params()
         n, d = X if isinstance(X, tuple) else np.shape(X)
-        text = self._source(d).text
-        dense = self.eigen_solver == "dense"
-        return Plan(*_mercer.plan_kernel(text, n, d, self._wanted(n), self.tol or None, dense, self._options()))
+        return Plan(*self._plan(self._source(d), n, d, self._options())[0])
+
+    def _plan(self, source, n, d, options):
+        """The plan, and whether a function's matrix is stored; where it does not fit, it is only multiplied by."""
+        how = (self._wanted(n), self._tolerance())
+        try:
+            plan = _mercer.plan_kernel(source.text, n, d, *how, self.eigen_solver == "dense", options)
+        except MemoryError:
+            if not isinstance(source, _gram.Function) or how[0] is None:
+                raise
+            return _mercer.plan_operator(n, *how, options), False
+        # The matrix of a function, and its transpose while it is compared with it, come on top.
+        if isinstance(source, _gram.Function) and how[0] is not None and plan[2] + 16 * n * n > options.memory:
+            return _mercer.plan_operator(n, *how, options), False
+        return plan, True
+
+    def _tolerance(self):
+        return min(self.tol, 0.5) if self.tol else None
 
     def _source(self, n_features):
         params = self.kernel_params if callable(self.kernel) else None
@@ -277,22 +293,22 @@ class KernelPCA(Estimator):
             raise _data.explained(error, self, X)
         self._dtype = X.dtype
         source = self._source(X.shape[1])
-        model = self._compute(X, lambda options: self._decompose(source, X, options))
-        self.__dict__.pop("_centerer", None)
+        model = self._compute(X, lambda options: self._decompose(source, X, options), draw=True)
+        for attribute in ("_centerer", "dual_coef_", "X_transformed_fit_", "_inverse_mean"):
+            self.__dict__.pop(attribute, None)
         self._keep(model, X.shape)
         self.X_fit_ = X
         if isinstance(source, _gram.Table):
             source = _gram.Table(model.kernel)
         self._kernel_source, self.kernel_ = source, source.text
-        chosen = _gram.widths(source.text) if source.text and isinstance(self.gamma, str) else self.gamma
-        self.gamma_ = 1 / X.shape[1] if chosen is None else chosen
+        self.gamma_ = _gram.gamma_of(source, self.gamma, X.shape[1])
         scores = self._scores_of_fitted()
         if self.fit_inverse_transform:
             self._fit_inverse(scores, X)
         return scores
 
     def _decompose(self, source, X, options):
-        n, tolerance, dense = X.shape[0], self.tol or None, self.eigen_solver == "dense"
+        n, tolerance, dense = X.shape[0], self._tolerance(), self.eigen_solver == "dense"
         wanted = self._wanted(n)
         if source.text is not None:
             rows = _data.dense(X, options.memory) if sp.issparse(X) else X
@@ -301,12 +317,15 @@ class KernelPCA(Estimator):
             K = X.toarray() if sp.issparse(X) else X
             return _mercer.fit_gram(_symmetric(K), wanted, tolerance, dense, options)
         source.look(X)
-        if 3 * 8 * n * n <= options.memory or wanted is None:
+        _, stored = self._plan(source, n, X.shape[1], options)
+        if stored:
             return _mercer.fit_gram(_symmetric(source.matrix(X, X, options)), wanted, tolerance, dense, options)
 
-        def apply(vectors):
+        def apply(vectors, is_cancelled):
             images = np.empty_like(vectors)
             for i in range(0, n, _gram.BLOCK):
+                if is_cancelled():
+                    raise KeyboardInterrupt
                 images[:, i : i + _gram.BLOCK] = vectors @ source.matrix(X[i : i + _gram.BLOCK], X, options).T
             return images
 
@@ -317,15 +336,18 @@ class KernelPCA(Estimator):
     def _keep(self, model, shape):
         """Takes the attributes from a model of the extension module, zero eigenvalues as scikit-learn has them."""
         n, kind = shape[0], "float32" if self._dtype == np.float32 else "float64"
-        values, vectors = model.eigenvalues, model.vectors()
+        values = model.eigenvalues
         largest = values[0] if len(values) else 0.0
         self._warn_of_negative(model, n, largest, kind)
         kept = int(np.sum(values > ZERO[kind] * largest))
-        values, vectors = values[:kept], vectors[:, :kept]
-        if isinstance(self.n_components, Integral) and not self.remove_zero_eig:
-            missing = min(self.n_components, n) - kept
-            values = np.concatenate([values, np.zeros(missing)])
-            vectors = _completed(vectors, missing)
+        fixed = isinstance(self.n_components, Integral) and not self.remove_zero_eig
+        self._take(model, kept, min(self.n_components, n) if fixed else kept)
+
+    def _take(self, model, kept, width):
+        """Takes the first so many components, completed by others of eigenvalue zero."""
+        values, vectors = model.eigenvalues[:kept], model.vectors()[:, :kept]
+        values = np.append(values, np.zeros(width - kept))
+        vectors = _linear.completed(vectors.T, width - kept).T
         self._model, self._kept = model, kept
         self.eigenvalues_, self.eigenvectors_ = self._cast(values), self._cast(vectors)
         variances, ratios = model.variances()
@@ -351,12 +373,11 @@ class KernelPCA(Estimator):
                 "the matrix is not PSD, or there was an issue while computing the eigendecomposition of the matrix. "
                 f"{n - count} components are not negative: ask for at most so many."
             )
-        warnings.warn(
+        warn(
             f"the kernel is not positive semi-definite: {count} of {n} eigenvalues of the centred Gram matrix are "
             f"negative, the smallest is {smallest:.3g} (the largest {largest:.3g}), and they have {share:.1%} of "
             "its mass",
             PositiveSpectrumWarning,
-            stacklevel=4,
         )
 
     def _scores_of_fitted(self):
@@ -430,9 +451,14 @@ class KernelPCA(Estimator):
                 "the inverse transform is not available."
             )
         check_is_fitted(self)
-        X = np.ascontiguousarray(X, dtype=self._dtype)
+        X = check_array(X, input_name="X", dtype=_data.FLOATS, accept_sparse="csr")
+        if X.shape[1] != self.X_transformed_fit_.shape[1]:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but there are {self.X_transformed_fit_.shape[1]} components to map back"
+            )
         K = self._kernel_source.matrix(X, self.X_transformed_fit_, self._options())
-        return self._cast(K @ self.dual_coef_ + self._inverse_mean)
+        back = K @ self.dual_coef_ + self._inverse_mean
+        return back.astype(np.result_type(X.dtype, self._dtype), copy=False)
 
     def _saved_model(self):
         if isinstance(self._kernel_source, _gram.Function):
@@ -441,6 +467,9 @@ class KernelPCA(Estimator):
                 "kernel='precomputed' with the Gram matrix"
             )
         return self._model
+
+    def _front(self):
+        return {**super()._front(), "width": len(self.eigenvalues_), "kept": self._kept}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -457,28 +486,13 @@ class KernelPCA(Estimator):
 def _symmetric(K):
     """A given matrix in float64, averaged with its transpose where they differ, which is said if it is no rounding."""
     K = np.ascontiguousarray(K, dtype=np.float64)
-    apart = np.abs(K - K.T).max(initial=0.0)
+    steps = range(0, len(K), _gram.BLOCK)
+    apart = max((np.abs(K[i : i + _gram.BLOCK] - K.T[i : i + _gram.BLOCK]).max() for i in steps), default=0.0)
     if not apart > 0.0:
         return K
-    if apart > 1e-6 * np.abs(K).max():
-        warnings.warn(
+    if apart > 1e-6 * max(np.abs(K[i : i + _gram.BLOCK]).max() for i in steps):
+        warn(
             f"the Gram matrix is not symmetric (entries differ by up to {apart:.3g} from their mirror images); "
-            "its mean with its transpose is used",
-            stacklevel=6,
+            "its mean with its transpose is used"
         )
     return (K + K.T) / 2
-
-
-def _completed(vectors, missing):
-    """Orthonormal columns, completed by others."""
-    if missing <= 0:
-        return vectors
-    n, k = vectors.shape
-    start = np.hstack([vectors, np.ones((n, 1)), np.eye(n, missing + k)])
-    q, r = np.linalg.qr(start)
-    good = [j for j in range(k, r.shape[1]) if j < q.shape[1] and abs(r[j, j]) > 1e-8][:missing]
-    more = q[:, good]
-    if more.shape[1] < missing:
-        more = np.hstack([more, np.zeros((n, missing - more.shape[1]))])
-    more *= np.where(more[np.abs(more).argmax(axis=0), np.arange(more.shape[1])] < 0, -1.0, 1.0)
-    return np.hstack([vectors, more])

@@ -6,6 +6,8 @@ multiplied by it in two products with ``X``. Centring is done on the vectors, so
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -17,35 +19,44 @@ WHOLE_UP_TO = 2000
 ENTRIES = 1 << 24
 
 
-def by_passes(solver, shape, count) -> bool:
-    """Whether a few components of dense data are found by passes over it."""
+def by_passes(solver, shape, count, options) -> bool:
+    """Whether a few components of dense data are found by passes over a centred copy of it."""
     least = min(shape)
-    return (
-        solver not in ("full", "covariance_eigh") and least > WHOLE_UP_TO and count is not None and count <= least // 10
-    )
+    few = least > WHOLE_UP_TO and count is not None and count <= least // 10
+    return solver not in ("full", "covariance_eigh") and few and 16 * shape[0] * shape[1] <= options.memory
+
+
+def sparse_way(shape, count, center, solver) -> str:
+    """Which matrix of sparse data is decomposed, "covariance" or "gram", or "passes" where both are large."""
+    n, d = shape
+    if d <= WHOLE_UP_TO or (d <= n and (count is None or not center or solver == "covariance_eigh")):
+        return "covariance"
+    return "gram" if n <= WHOLE_UP_TO or count is None or not center else "passes"
 
 
 def fit_wide(X, count, center, scale, tolerance, options):
     """A few components of many points of many dimensions."""
     X = np.asarray(X, dtype=np.float64)
-    mean = X.mean(axis=0) if center else np.zeros(X.shape[1])
+    mean = X.mean(axis=0)
     X = X - mean
     scales = _scales(np.einsum("ij,ij->j", X, X), len(X), center, scale)
     if scale:
         X /= scales
-    return _by_operator(X, mean, np.zeros(X.shape[1]), scales, count, center, scale, tolerance, options)
+    found = _by_passes(X, count, tolerance, options)
+    return _with_axes(X, found, found.alpha(), count, (mean, scales, center, scale))
 
 
-def fit_sparse(X, count, center, scale, tolerance, solver, options):
+def fit_sparse(X, way, count, center, scale, tolerance, options):
     """PCA of sparse points, which stay sparse."""
     X = X.tocsc().astype(np.float64)
+    X.sum_duplicates()
     n, d = X.shape
     # A column without zeros is moved to its mean first: there centring could cancel.
     shift = np.zeros(d)
     full = np.diff(X.indptr) == n
     if center and full.any():
         shift[full] = np.asarray(X[:, full].mean(axis=0)).ravel()
-        X.data -= np.repeat(np.where(full, shift, 0.0), np.diff(X.indptr))
+        X.data -= np.repeat(shift, np.diff(X.indptr))
     rest = np.asarray(X.mean(axis=0)).ravel() if center else np.zeros(d)
     squares = np.asarray(X.multiply(X).sum(axis=0)).ravel() - n * rest**2
     scales = _scales(squares, n, center, scale)
@@ -53,12 +64,24 @@ def fit_sparse(X, count, center, scale, tolerance, solver, options):
         X = (X @ sp.diags_array(1.0 / scales)).tocsc()
         rest = rest / scales
     mean = shift + rest * scales
-    if d <= WHOLE_UP_TO or (d <= n and (count is None or solver == "covariance_eigh")):
+    if way == "covariance":
         scatter = np.ascontiguousarray((X.T @ X).toarray())
         scatter -= n * np.outer(rest, rest)
         scatter = (scatter + scatter.T) / 2
         return _mercer.fit_scatter(scatter, mean.tolist(), scales.tolist(), n, count, center, scale, options)
-    return _by_operator(X.tocsr(), mean, rest, scales, count, center, scale, tolerance, options)
+    X, at = X.tocsr(), (mean, scales, center, scale)
+    if way == "passes":
+        found = _by_passes(X, count, tolerance, options)
+        return _with_axes(X, found, found.alpha(), count, at)
+    gram = np.ascontiguousarray((X @ X.T).toarray())
+    gram = (gram + gram.T) / 2
+    if center:
+        found = _mercer.fit_gram(gram, count, tolerance, False, options)
+        return _with_axes(X, found, found.alpha(), count, at)
+    # Without a mean, the eigenvectors of X X' are those of a scatter matrix about the origin.
+    zero, one = np.zeros(n).tolist(), np.ones(n).tolist()
+    found = _mercer.fit_scatter(gram, zero, one, n, count, False, False, options)
+    return _with_axes(X, found, found.axes().T, count, at)
 
 
 def _scales(squares, n, center, scale):
@@ -68,37 +91,44 @@ def _scales(squares, n, center, scale):
     return np.sqrt(np.where(squares > 0, squares / (n - 1 if center else n), 1.0))
 
 
-def _by_operator(X, mean, rest, scales, count, center, scale, tolerance, options):
-    """The components of points ``X`` about ``rest``, by kernel PCA with the linear kernel."""
-    n = X.shape[0]
-    if not center:
-        raise ValueError("center=False needs svd_solver='covariance_eigh' or 'full' for so many points and dimensions")
-    sparse = sp.issparse(X)
-    diagonal = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse else np.einsum("ij,ij->i", X, X)
-    if n <= WHOLE_UP_TO:
-        gram = X @ X.T
-        gram = np.ascontiguousarray(gram.toarray() if sparse else gram)
-        found = _mercer.fit_gram((gram + gram.T) / 2, count, tolerance, False, options)
-    else:
+def _by_passes(X, count, tolerance, options):
+    """Kernel PCA with the linear kernel, by products with ``X``."""
+    diagonal = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
 
-        def apply(vectors):
-            return np.ascontiguousarray((X @ (X.T @ vectors.T)).T)
+    def apply(vectors, is_cancelled):
+        return np.ascontiguousarray((X @ (X.T @ vectors.T)).T)
 
-        found = _mercer.fit_operator(apply, np.ascontiguousarray(diagonal), count, tolerance, options)
-    # f = X'u / sqrt(lambda), u orthogonal to 1, so that the mean has no part in it
-    axes = np.ascontiguousarray((X.T @ found.alpha()).T)
+    return _mercer.fit_operator(apply, np.ascontiguousarray(diagonal), count, tolerance, options)
+
+
+def _with_axes(X, found, vectors, count, at):
+    """The model of PCA with the axes ``f = X'u / |X'u|``; u is orthogonal to 1, so that the mean has no part in it."""
+    mean, scales, center, scale = at
+    values, certificate = found.eigenvalues, json.loads(found.certificate()[0])
+    real = int(np.sum(values > 0))
+    axes = np.ascontiguousarray((X.T @ vectors[:, :real]).T)
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
     axes *= np.where(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)] < 0, -1.0, 1.0)[:, None]
+    # Components without variance exist as directions.
+    more = (min(X.shape) if count is None else count) - real
+    if more > 0:
+        k, rounding = real + more, certificate["rounding"]
+        for name in ("residuals", "below", "above"):
+            certificate[name] = certificate[name][:real] + [rounding] * more
+        clusters = [c for c in certificate["clusters"] if c["last"] < real]
+        first = clusters[-1]["last"] + 1 if clusters else 0
+        certificate["clusters"] = [*clusters, {"first": first, "last": k - 1, "sine": 1.0}]
+        values = np.append(values[:real], np.zeros(more))
     total, discarded, _, _ = found.total()
     facts = {
-        "axes": axes,
+        "axes": completed(axes, max(0, more)),
         "mean": mean.tolist(),
         "scale": scales.tolist(),
-        "eigenvalues": found.eigenvalues.tolist(),
-        "certificate": found.certificate()[0],
+        "eigenvalues": values.tolist(),
+        "certificate": json.dumps(certificate),
         "total": total,
         "discarded": discarded,
-        "n": n,
+        "n": X.shape[0],
         "center": center,
         "standardise": scale,
         "whiten": False,
@@ -106,10 +136,32 @@ def _by_operator(X, mean, rest, scales, count, center, scale, tolerance, options
     return _mercer.pca_model(facts)
 
 
+def completed(axes, more):
+    """Orthonormal rows, with so many others after them."""
+    if more <= 0:
+        return axes
+    k, d = axes.shape
+    start = np.vstack([axes, np.eye(min(d, k + more), d)]).T
+    q, r = np.linalg.qr(start)
+    good = [j for j in range(k, q.shape[1]) if abs(r[j, j]) > 1e-8][:more]
+    others = q[:, good].T
+    others *= np.where(others[np.arange(len(others)), np.abs(others).argmax(axis=1)] < 0, -1.0, 1.0)[:, None]
+    return np.vstack([axes, others])
+
+
 def sparse_scores(X, mean, scale, axes):
-    """Scores of sparse points: ``(x / s) F' - (m / s) F'``, a block of rows at a time."""
+    """Scores of sparse points: ``(x / s) F' - (m / s) F'``, a block of rows at a time.
+
+    In columns without zeros the mean is subtracted first: there the two products could cancel.
+    """
     weights = np.ascontiguousarray((axes / scale).T)
-    X = X.tocsr()
+    X = X.tocsr().astype(np.float64)
     step = max(1, ENTRIES // max(1, len(axes)))
-    parts = [np.asarray(X[i : i + step] @ weights) for i in range(0, X.shape[0], step)]
-    return np.vstack(parts) - mean @ weights
+    parts = []
+    for i in range(0, X.shape[0], step):
+        rows = X[i : i + step].tocsc()
+        rows.sum_duplicates()
+        full = np.diff(rows.indptr) == rows.shape[0]
+        rows.data -= np.repeat(np.where(full, mean, 0.0), np.diff(rows.indptr))
+        parts.append(rows @ weights - np.where(full, 0.0, mean) @ weights)
+    return np.vstack(parts)

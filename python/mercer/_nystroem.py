@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _gram, _mercer
-from ._base import Estimator, whole
+from ._base import Estimator, warn, whole
 
 #: Eigenvalues of the kernel matrix of the landmarks below this count as this, as in scikit-learn.
 LEAST = 1e-12
@@ -54,7 +53,7 @@ class Nystroem(Estimator):
         The inverse root of their kernel matrix.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where the data has names.
 
     See Also
@@ -66,8 +65,8 @@ class Nystroem(Estimator):
     >>> import numpy as np
     >>> from mercer import Nystroem, kernels
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> Z = Nystroem(gamma=0.2, n_components=50, random_state=1).fit_transform(X)
-    >>> K = kernels.gaussian(gamma=0.2)(X)
+    >>> Z = Nystroem(gamma=0.05, n_components=50, random_state=1).fit_transform(X)
+    >>> K = kernels.gaussian(gamma=0.05)(X)
     >>> bool(np.abs(Z @ Z.T - K).max() < 0.01)
     True
     """
@@ -104,11 +103,6 @@ class Nystroem(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _options(self):
-        from . import _exec
-
-        return _exec.options(n_jobs=self.n_jobs)
-
     @_fit_context(prefer_skip_nested_validation=True)
     @whole
     def fit(self, X, y=None):
@@ -130,10 +124,9 @@ class Nystroem(Estimator):
         _data.assert_finite(self, X)
         n_samples = X.shape[0]
         if self.n_components > n_samples:
-            warnings.warn(
+            warn(
                 "n_components > n_samples. This is not possible.\nn_components was set to n_samples, which results "
-                "in inefficient evaluation of the full kernel.",
-                stacklevel=2,
+                "in inefficient evaluation of the full kernel."
             )
         m = min(n_samples, self.n_components)
         chosen = check_random_state(self.random_state).permutation(n_samples)[:m]
@@ -217,6 +210,9 @@ class Nystroem(Estimator):
             )
         weights = np.ascontiguousarray(self.normalization_.T, dtype=np.float64)
         return _mercer.nystroem_model(self._kernel_source.text, _dense(self.components_).astype(np.float64), weights)
+
+    def _front(self):
+        return {**super()._front(), "rows": self.component_indices_.tolist()}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

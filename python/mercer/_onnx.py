@@ -24,6 +24,9 @@ def _linear(estimator):
     weights = estimator._model.axes().T
     if estimator.whiten:
         weights = weights / estimator._deviations(estimator._model.variances()[0])
+    more = len(estimator.components_) - weights.shape[1]
+    if more > 0:
+        weights = np.hstack([weights, np.zeros((len(weights), more))])
     return _mercer.onnx_linear(mean.tolist(), scale.tolist(), np.ascontiguousarray(weights))
 
 
@@ -33,15 +36,16 @@ def _kernel_pca(estimator):
     weights[:, :kept] = model.alpha()[:, :kept]
     offset, about = model.offset()
     offset = offset[:kept] + [0.0] * (k - kept)
-    return _kernel(estimator, model.points() if estimator.kernel_ else None, weights, offset, about)
+    points, standardise = (model.points(True), model.standardise()) if estimator.kernel_ else (None, None)
+    return _kernel(estimator, points, weights, offset, about, standardise)
 
 
 def _nystroem(estimator):
     m = estimator._n_features_out
-    return _kernel(estimator, estimator.components_, estimator.normalization_.T, [0.0] * m, None)
+    return _kernel(estimator, estimator.components_, estimator.normalization_.T, [0.0] * m)
 
 
-def _kernel(estimator, points, weights, offset, about):
+def _kernel(estimator, points, weights, offset, about=None, standardise=None):
     text = estimator._kernel_source.text
     if text is None:
         raise ValueError(
@@ -51,4 +55,4 @@ def _kernel(estimator, points, weights, offset, about):
     if sp.issparse(points):
         points = points.toarray()
     points, weights = (np.ascontiguousarray(a, dtype=np.float64) for a in (points, weights))
-    return _mercer.onnx_kernel(text, points, weights, offset, about)
+    return _mercer.onnx_kernel(text, points, weights, offset, about, standardise)

@@ -25,17 +25,18 @@ SVD_UP_TO = 1000
 class LinearModel(Estimator):
     """What fitted linear models share: axes, a mean, and the Gaussian model behind them."""
 
-    def _keep(self, model, X_dtype):
-        """Takes the attributes from a model of the extension module."""
-        self._model, self._dtype = model, X_dtype
+    def _keep(self, model, dtype, width=0):
+        """Takes the attributes from a model of the extension module, completed to so many components."""
+        self._model, self._dtype = model, dtype
         mean, scale, *_ = model.location()
         variances, ratios = model.variances()
+        axes, more = model.axes(), max(0, width - len(variances))
         self.mean_ = self._cast(mean)
         self._scale = scale
-        self.components_ = self._cast(model.axes())
-        self.explained_variance_ = self._cast(variances)
-        self.explained_variance_ratio_ = self._cast(ratios)
-        self.singular_values_ = self._cast(np.sqrt(model.eigenvalues))
+        self.components_ = self._cast(_linear.completed(axes, more))
+        self.explained_variance_ = self._cast(np.append(variances, np.zeros(more)))
+        self.explained_variance_ratio_ = self._cast(np.append(ratios, np.zeros(more)))
+        self.singular_values_ = self._cast(np.sqrt(np.append(model.eigenvalues, np.zeros(more))))
 
     def _deviations(self, variances):
         """What whitened scores are divided by; components without variance have scores of 0."""
@@ -68,10 +69,16 @@ class LinearModel(Estimator):
             scores = self._compute(X, lambda options: self._model.transform(X, options))
         if self.whiten:
             scores /= self._deviations(self._model.variances()[0])
+        more = len(self.components_) - scores.shape[1]
+        if more > 0:  # a whitened model that was read from a file has no components without variance
+            scores = np.hstack([scores, np.zeros((len(scores), more))])
         return scores.astype(np.result_type(X.dtype, self._dtype), copy=False)
 
     def _saved_model(self):
         return self._model.whitened(True) if self.whiten else self._model
+
+    def _front(self):
+        return {**super()._front(), "width": len(self.components_), "noise_variance": float(self.noise_variance_)}
 
     def inverse_transform(self, X):
         """Transform scores back to the original space.
@@ -209,7 +216,7 @@ class PCA(LinearModel):
         How far eigenvalues (of the scatter matrix: ``singular_values_ ** 2``) and directions can be from the truth.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where the data has names.
 
     See Also
@@ -336,16 +343,34 @@ class PCA(LinearModel):
         Plan
             Route, memory, work; printed, a few lines.
         """
-        n, d = X if isinstance(X, tuple) else np.shape(X)
+        self._validate_params()
+        shape = X if isinstance(X, tuple) else np.shape(X)
         options = self._options()
-        wanted = self.n_components if isinstance(self.n_components, Integral) and self.n_components > 0 else None
-        if _linear.by_passes(self.svd_solver, (n, d), wanted):
-            wanted = int(wanted)
-            found = _mercer.plan_kernel(None, n, d, wanted, self.tol or None, False, options)
-            route, why, size, flops, _ = found
-            why, flops = f"{wanted} leading components of many, by passes over the data", flops * d / n
-            return Plan(route, why, size, flops, f"route      {route} ({why})\nmemory     about {size / 1e6:.0f} MB")
-        return Plan(*_mercer.plan_pca(n, d, wanted, ROUTES.get(self.svd_solver, "auto"), options))
+        solver, wanted = self._choose(shape, sp.issparse(X))
+        count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
+        way = self._way(shape, sp.issparse(X), solver, count, options)
+        if way != "passes":
+            return Plan(*_mercer.plan_pca(*shape, count, way, options))
+        route, _, size, _, _ = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
+        why = f"{count} leading components of {min(shape)}, by passes over the data"
+        # A pass multiplies the data twice by about as many vectors as there are components and a few more.
+        flops = 7 * 4.0 * shape[0] * shape[1] * (count + 10)
+        if not sp.issparse(X):
+            size += 8 * shape[0] * shape[1]
+        text = f"route      {route} ({why})\nmemory     about {size / 1e6:.0f} MB besides the data"
+        return Plan(route, why, size, flops, text)
+
+    def _tolerance(self):
+        return min(self.tol, 0.5) if self.tol else None
+
+    def _way(self, shape, sparse, solver, count, options):
+        """The route of the extension module, or "passes" over the data."""
+        if sparse:
+            return _linear.sparse_way(shape, count, self.center, self.svd_solver)
+        if self.center and _linear.by_passes(self.svd_solver, shape, count, options):
+            return "passes"
+        chosen = solver if self.svd_solver == "auto" and max(shape) <= SVD_UP_TO else self.svd_solver
+        return ROUTES.get(chosen, "auto")
 
     def _fit(self, X):
         if sp.issparse(X) and self.svd_solver not in ("auto", "arpack", "covariance_eigh"):
@@ -354,12 +379,10 @@ class PCA(LinearModel):
                 f'"{self.svd_solver}" was passed. Use "auto" for the best exact one.'
             )
         X = _data.checked(self, X, reset=True, sparse=("csr", "csc"), least=2 if self.center else 1)
-        solver, wanted = self._choose(X)
+        solver, wanted = self._choose(X.shape, sp.issparse(X))
         # A share, Minka's rule and no component at all are chosen from the whole spectrum.
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
-        chosen = solver if self.svd_solver == "auto" and max(X.shape) <= SVD_UP_TO else self.svd_solver
-        route = ROUTES.get(chosen, "auto")
-        model = self._compute(X, lambda options: self._decompose(X, count, route, options))
+        model = self._compute(X, lambda options: self._decompose(X, count, solver, options), draw=True)
         if count is None:
             model = model.first(self._count(wanted, model, X.shape[0]))
         self._fit_svd_solver = solver
@@ -376,31 +399,32 @@ class PCA(LinearModel):
         self.certificate_ = Certificate.of(model)
         return X
 
-    def _decompose(self, X, count, route, options):
+    def _decompose(self, X, count, solver, options):
+        way = self._way(X.shape, sp.issparse(X), solver, count, options)
         how = (count, self.center, self.scale)
         if sp.issparse(X):
-            return _linear.fit_sparse(X, *how, self.tol or None, self.svd_solver, options)
-        if _linear.by_passes(self.svd_solver, X.shape, count):
-            return _linear.fit_wide(X, *how, self.tol or None, options)
-        return _mercer.fit_pca(X, *how, route, options)
+            return _linear.fit_sparse(X, way, *how, self._tolerance(), options)
+        if way == "passes":
+            return _linear.fit_wide(X, *how, self._tolerance(), options)
+        return _mercer.fit_pca(X, *how, way, options)
 
-    def _choose(self, X):
+    def _choose(self, shape, sparse):
         """The solver by its name, and the number of components, with scikit-learn's rules and messages."""
-        solver, wanted, least = self.svd_solver, self.n_components, min(X.shape)
-        if solver == "auto" and sp.issparse(X):
+        solver, wanted, least = self.svd_solver, self.n_components, min(shape)
+        if solver == "auto" and sparse:
             solver = "arpack"
         if wanted is None:
             wanted = least - 1 if solver == "arpack" else least
         if solver == "auto":
-            if X.shape[1] <= 1000 and X.shape[0] >= 10 * X.shape[1]:
+            if shape[1] <= 1000 and shape[0] >= 10 * shape[1]:
                 solver = "covariance_eigh"
-            elif max(X.shape) <= 500 or wanted == "mle":
+            elif max(shape) <= 500 or wanted == "mle":
                 solver = "full"
             else:
                 solver = "randomized" if 1 <= wanted < 0.8 * least else "full"
         if solver in ("full", "covariance_eigh"):
             if wanted == "mle":
-                if X.shape[0] < X.shape[1]:
+                if shape[0] < shape[1]:
                     raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
             elif not 0 <= wanted <= least:
                 raise ValueError(
@@ -447,6 +471,7 @@ class PCA(LinearModel):
         """
         check_is_fitted(self)
         X = _data.checked(self, X, reset=False)
+        _data.assert_finite(self, X)
         centred, precision = X - self.mean_, self.get_precision()
         log_like = -0.5 * np.sum(centred * (centred @ precision), axis=1)
         sign, volume = np.linalg.slogdet(precision)

@@ -71,6 +71,9 @@ class Kernel:
     def __add__(self, other):
         return Kernel(f"({self.text}) + ({other.text})") if isinstance(other, Kernel) else NotImplemented
 
+    def __radd__(self, other):
+        return self if other == 0 else NotImplemented  # so that sum() works
+
     def __mul__(self, other):
         if isinstance(other, Kernel):
             return Kernel(f"({self.text})*({other.text})")

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     }
 
     let (model, scores, watch) = spec.fit_watched(args, &data, run, exec, terminal)?;
-    let saved = SavedModel { model, columns: data.columns.clone() };
+    let saved = SavedModel { model, columns: data.columns.clone(), front: None };
     let scores = data.beside(Table::of_points(&scores, component))?;
     let written = match args.output.as_deref() {
         Some("-") => {

@@ -29,12 +29,19 @@ pub(crate) type Result<T = Outcome> = std::result::Result<T, Failure>;
 
 impl From<mercer::Error> for Failure {
     fn from(e: mercer::Error) -> Self {
-        Failure::Error { message: e.to_string(), help: e.help() }
+        let help = match e.kind() {
+            mercer::ErrorKind::Memory { remedy, .. } => Some(format!("{remedy}; --memory sets the budget")),
+            _ => e.help(),
+        };
+        Failure::Error { message: e.to_string(), help }
     }
 }
 
 impl From<mercer_io::Error> for Failure {
     fn from(e: mercer_io::Error) -> Self {
+        if let mercer_io::Error::Library(e) = e {
+            return e.into();
+        }
         Failure::Error { message: e.to_string(), help: e.help() }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Term
 }
 
 pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
-    let SavedModel { model, columns } = load_model(&args.model)?;
+    let SavedModel { model, columns, .. } = load_model(&args.model)?;
     let names: Vec<String> = (0..model.components()).map(component).collect();
     let (table, kept) = input::read(&args.data, run)?;
     let are_scores = match args.from {

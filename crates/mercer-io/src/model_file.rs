@@ -29,6 +29,8 @@ pub struct SavedModel {
     pub model: AnyModel,
     /// Names of the columns it was fitted to, in order.
     pub columns: Vec<String>,
+    /// What the front that saved it wrote down for itself; others pass it by.
+    pub front: Option<serde_json::Value>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -38,6 +40,8 @@ struct Facts {
     #[serde(flatten)]
     spectrum: Option<SpectrumFacts>,
     model: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    front: Option<serde_json::Value>,
 }
 
 /// What models that have components know about them.
@@ -109,6 +113,7 @@ impl SavedModel {
                 Facts {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
+                    front: self.front.clone(),
                     spectrum: Some(SpectrumFacts {
                         n: p.n,
                         rank: p.rank,
@@ -141,6 +146,7 @@ impl SavedModel {
                 Facts {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
+                    front: self.front.clone(),
                     spectrum: Some(SpectrumFacts {
                         n: p.weights.n(),
                         rank: p.rank,
@@ -172,6 +178,7 @@ impl SavedModel {
                 Facts {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
+                    front: self.front.clone(),
                     spectrum: None,
                     model: Kind::Nystroem { kernel: model.kernel().clone() },
                 }
@@ -370,6 +377,6 @@ impl Facts {
         if self.columns.len() != d {
             return Err(tensors.damaged(format!("{} column names for {d} columns", self.columns.len())));
         }
-        Ok(SavedModel { model, columns: self.columns })
+        Ok(SavedModel { model, columns: self.columns, front: self.front })
     }
 }

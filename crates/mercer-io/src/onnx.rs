@@ -168,16 +168,15 @@ struct Pair<'a> {
     points: &'a Points<f64>,
     /// Where linear terms are measured from.
     about: Option<&'a [f64]>,
-    dot: Option<String>,
+    /// x.x, where the pairs are those of each point with itself.
+    own_dot: Option<String>,
     squared: Option<String>,
     absolute: Option<String>,
-    /// Whether the pairs are those of each point with itself.
-    itself: bool,
 }
 
 impl<'a> Pair<'a> {
     fn new(graph: &'a mut Graph, x: String, points: &'a Points<f64>, about: Option<&'a [f64]>) -> Self {
-        Pair { graph, x, points, about, dot: None, squared: None, absolute: None, itself: false }
+        Pair { graph, x, points, about, own_dot: None, squared: None, absolute: None }
     }
 
     /// The points less `about`, with a row per dimension.
@@ -185,22 +184,28 @@ impl<'a> Pair<'a> {
         Points::from_fn(self.points.d(), self.points.n(), |j, i| self.points.row(i)[j] - about[j])
     }
 
-    /// (x - a).(y - a)
-    fn dot_about(&mut self, about: &[f64]) -> String {
-        let columns = self.columns(about);
-        let (about, y) = (self.graph.list("about", about), self.graph.table("points", &columns));
+    /// factor x.y. The factor is part of the points: a common runtime would make a number after a matrix product a part of
+    /// the product, rounded to f32.
+    fn dot(&mut self, factor: f64) -> String {
+        if let Some(own) = self.own_dot.clone() {
+            return self.graph.with("Mul", &own, "factor", factor);
+        }
+        let y = self.scaled_columns(&vec![0.0; self.points.d()], factor);
+        self.graph.node("MatMul", &[&self.x.clone(), &y])
+    }
+
+    /// factor (x - a).(y - a)
+    fn dot_about(&mut self, about: &[f64], factor: f64) -> String {
+        let y = self.scaled_columns(about, factor);
+        let about = self.graph.list("about", about);
         let x = self.graph.node("Sub", &[&self.x.clone(), &about]);
         self.graph.node("MatMul", &[&x, &y])
     }
 
-    /// x.y
-    fn dot(&mut self) -> String {
-        if self.dot.is_none() {
-            let columns = self.columns(&vec![0.0; self.points.d()]);
-            let y = self.graph.table("points", &columns);
-            self.dot = Some(self.graph.node("MatMul", &[&self.x, &y]));
-        }
-        self.dot.clone().expect("just made")
+    fn scaled_columns(&mut self, about: &[f64], factor: f64) -> String {
+        let columns = self.columns(about);
+        let scaled = Points::from_fn(columns.n(), columns.d(), |i, j| factor * columns.row(i)[j]);
+        self.graph.table("points", &scaled)
     }
 
     /// x.x, one value per row.
@@ -248,19 +253,10 @@ impl<'a> Pair<'a> {
         self.absolute.clone().expect("just made")
     }
 
-    /// Values of pairs times a number. The number stands there once for each point: a common runtime would make a single
-    /// one a part of the matrix product before it, and round it to f32.
-    fn times(&mut self, values: &str, factor: f64) -> String {
-        let copies = if self.itself { 1 } else { self.points.n() };
-        let factors = self.graph.list("factor", &vec![factor; copies]);
-        self.graph.node("Mul", &[values, &factors])
-    }
-
     /// gamma x.y + coef0
     fn affine(&mut self, gamma: Gamma, coef0: f64) -> Result<String> {
-        let dot = self.dot();
-        let scaled = self.times(&dot, number(gamma)?);
-        Ok(self.graph.with("Add", &scaled, "coef0", coef0))
+        let dot = self.dot(number(gamma)?);
+        Ok(self.graph.with("Add", &dot, "coef0", coef0))
     }
 
     /// exp(-rate s)
@@ -271,15 +267,20 @@ impl<'a> Pair<'a> {
 
     /// k(x, y) for every pair; `additive` as long as nothing but sums and weights stand between this kernel and the whole.
     fn kernel(&mut self, kernel: &Kernel, additive: bool) -> Result<String> {
-        Ok(match (kernel, self.about) {
-            (Kernel::Linear, Some(about)) if additive => self.dot_about(about),
-            (kernel, _) => self.leaf_or_composite(kernel, additive)?,
+        let (factor, inner) = match kernel {
+            Kernel::Scaled(weight, inner) => (*weight, inner.as_ref()),
+            other => (1.0, other),
+        };
+        Ok(match (inner, self.about) {
+            (Kernel::Linear, Some(about)) if additive => self.dot_about(about, factor),
+            (Kernel::Linear, _) => self.dot(factor),
+            _ => self.leaf_or_composite(kernel, additive)?,
         })
     }
 
     fn leaf_or_composite(&mut self, kernel: &Kernel, additive: bool) -> Result<String> {
         Ok(match kernel {
-            Kernel::Linear => self.dot(),
+            Kernel::Linear => self.dot(1.0),
             Kernel::Polynomial { gamma, coef0, degree } => {
                 let inner = self.affine(*gamma, *coef0)?;
                 self.graph.with("Pow", &inner, "degree", f64::from(*degree))
@@ -330,7 +331,7 @@ impl<'a> Pair<'a> {
             Kernel::Product(parts) => self.fold("Mul", parts, false)?,
             Kernel::Scaled(weight, inner) => {
                 let inner = self.kernel(inner, additive)?;
-                self.times(&inner, *weight)
+                self.graph.with("Mul", &inner, "weight", *weight)
             }
             other => return Err(unsupported(format!("kernel '{other}' has no graph"))),
         })
@@ -351,7 +352,7 @@ impl<'a> Pair<'a> {
     fn normalised(&mut self, inner: &Kernel) -> Result<String> {
         let own = self.own(inner)?;
         let positive = self.graph.with("Greater", &own, "zero", 0.0);
-        if self.itself {
+        if self.own_dot.is_some() {
             let (one, zero) = (self.graph.number("one", 1.0), self.graph.number("zero", 0.0));
             return Ok(self.graph.node("Where", &[&positive, &one, &zero]));
         }
@@ -374,16 +375,8 @@ impl<'a> Pair<'a> {
         let dot = self.square(&x);
         let zero = self.graph.with("Mul", &dot, "zero", 0.0);
         let (squared, absolute) = (Some(zero.clone()), Some(zero));
-        let mut own = Pair {
-            graph: self.graph,
-            x,
-            points: self.points,
-            about: None,
-            dot: Some(dot),
-            squared,
-            absolute,
-            itself: true,
-        };
+        let mut own =
+            Pair { graph: self.graph, x, points: self.points, about: None, own_dot: Some(dot), squared, absolute };
         own.kernel(kernel, false)
     }
 }

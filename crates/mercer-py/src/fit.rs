@@ -9,6 +9,7 @@ use mercer::{
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use crate::array::{Array, owned, points, with_points};
 use crate::error::python;
@@ -96,10 +97,16 @@ impl SymOp for Operator {
         self.diagonal.len()
     }
 
-    fn apply(&self, x: &Block, y: &mut Block, _: &Exec) -> mercer::Result<()> {
+    fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> mercer::Result<()> {
+        if exec.is_cancelled() {
+            return Err(ErrorKind::Cancelled.into());
+        }
         Python::attach(|py| -> PyResult<()> {
             let columns = PyArray1::from_slice(py, x.as_slice()).reshape([x.b(), x.n()])?;
-            let image = self.apply.call1(py, (columns,))?;
+            let exec = exec.clone();
+            let is_cancelled = move |_: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| exec.is_cancelled();
+            let is_cancelled = PyCFunction::new_closure(py, None, None, is_cancelled)?;
+            let image = self.apply.call1(py, (columns, is_cancelled))?;
             let image: PyReadonlyArray2<'_, f64> = image.extract(py)?;
             let image = image.as_slice()?;
             if image.len() != y.as_slice().len() {
@@ -120,7 +127,8 @@ impl SymOp for Operator {
     }
 }
 
-/// Kernel PCA of an operator: `apply` takes a block of vectors, a row per vector, and returns their images so.
+/// Kernel PCA of an operator: `apply` takes a block of vectors, a row per vector, and returns their images so. It is also
+/// given a function that tells whether it had better stop.
 #[pyfunction]
 pub(crate) fn fit_operator(
     py: Python<'_>,
@@ -134,7 +142,7 @@ pub(crate) fn fit_operator(
     let raised = Arc::new(Mutex::new(None));
     let op = Operator { apply, diagonal: diagonal.as_slice()?.to_vec(), raised: Arc::clone(&raised) };
     // What the function raised comes out as it was.
-    let model = work_apart(py, &options, move |exec| spec.fit_op_with(&op, exec))
+    let model = work(py, &options, |exec| spec.fit_op_with(&op, exec))
         .map_err(|error| raised.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error))?;
     Ok(Model::new(AnyModel::KernelPca(model)))
 }
@@ -206,6 +214,17 @@ pub(crate) fn plan_kernel(
     let given = kernel.is_none();
     let spec = kernel_pca(kernel.map(read).transpose()?, wanted, tolerance, dense);
     told(if given { spec.plan_given(n, &options.exec()) } else { spec.plan(n, d, &options.exec()) })
+}
+
+/// What fitting an operator will do and need.
+#[pyfunction]
+pub(crate) fn plan_operator(
+    n: usize,
+    wanted: Option<Wanted>,
+    tolerance: Option<f64>,
+    options: Options,
+) -> PyResult<(String, String, u128, f64, String)> {
+    told(kernel_pca(None, wanted, tolerance, false).plan_op(n, &options.exec()))
 }
 
 /// What fitting PCA will do and need.

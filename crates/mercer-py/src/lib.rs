@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _mercer {
     #[pymodule_export]
-    use crate::fit::{fit_gram, fit_kernel, fit_operator, fit_pca, fit_scatter, plan_kernel, plan_pca};
+    use crate::fit::{fit_gram, fit_kernel, fit_operator, fit_pca, fit_scatter, plan_kernel, plan_operator, plan_pca};
     #[pymodule_export]
     use crate::kernels::{bind_kernel, kernel_matrix, kernels, parse_kernel};
     #[pymodule_export]

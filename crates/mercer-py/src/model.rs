@@ -21,7 +21,7 @@ pub(crate) struct Model(SavedModel);
 
 impl Model {
     pub(crate) fn new(model: AnyModel) -> Self {
-        Model(SavedModel { columns: Vec::new(), model })
+        Model(SavedModel { columns: Vec::new(), front: None, model })
     }
 
     fn transform_points<T: Real>(
@@ -123,6 +123,12 @@ impl Model {
         Ok((list(py, m.mean()), list(py, m.scale()), m.is_centered(), m.is_standardised(), m.is_whitened()))
     }
 
+    /// PCA: the embedding whose features the components are of, if it is not that of the points themselves.
+    fn embedding(&self) -> PyResult<Option<String>> {
+        let embedding = self.pca()?.embedding();
+        Ok((*embedding != Embedding::Identity).then(|| embedding.to_string()))
+    }
+
     /// PCA: which matrix was decomposed.
     fn route(&self) -> PyResult<&'static str> {
         Ok(self.pca()?.route().name())
@@ -143,6 +149,7 @@ impl Model {
         Ok(Model(SavedModel {
             model: AnyModel::Pca(PcaModel::from_parts(parts).map_err(python)?),
             columns: self.0.columns.clone(),
+            front: self.0.front.clone(),
         }))
     }
 
@@ -190,10 +197,16 @@ impl Model {
         Ok(choices.map(|c| (c.kernel.into(), c.parameter.into(), c.value, c.rule.into())).collect())
     }
 
-    /// Kernel PCA: the fitted points before they were standardised.
-    fn points<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
+    /// Kernel PCA: mean and scale by which points are standardised before the kernel sees them, if they are.
+    fn standardise(&self) -> PyResult<Option<(Vec<f64>, Vec<f64>)>> {
         let parts = self.kernel_pca()?.to_parts().map_err(python)?;
-        let points = match parts.standardise {
+        Ok(parts.standardise.map(|s| (s.mean, s.scale)))
+    }
+
+    /// Kernel PCA: the fitted points as they were given, or as the kernel sees them.
+    fn points<'py>(&self, py: Python<'py>, as_seen: bool) -> PyResult<Table<'py>> {
+        let parts = self.kernel_pca()?.to_parts().map_err(python)?;
+        let points = match parts.standardise.filter(|_| !as_seen) {
             Some(s) => Points::from_fn(parts.points.n(), parts.points.d(), |i, j| {
                 s.mean[j] + s.scale[j] * parts.points.row(i)[j]
             }),
@@ -214,16 +227,23 @@ impl Model {
         table(py, scores)
     }
 
+    /// What the estimator that saved it wrote down about itself, as JSON.
+    #[getter]
+    fn front(&self) -> Option<String> {
+        self.0.front.as_ref().map(ToString::to_string)
+    }
+
     /// The bytes of a model file, with names of the columns.
     fn to_bytes<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyBytes>> {
-        let saved = SavedModel { model: self.0.model.clone(), columns };
+        let saved = SavedModel { model: self.0.model.clone(), columns, front: None };
         let bytes = py.detach(|| saved.to_bytes()).map_err(of_files)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes a model file whole or not at all.
-    fn save(&self, py: Python<'_>, path: std::path::PathBuf, columns: Vec<String>) -> PyResult<()> {
-        let saved = SavedModel { model: self.0.model.clone(), columns };
+    /// Writes a model file whole or not at all, with names of the columns and what the estimator says about itself.
+    fn save(&self, py: Python<'_>, path: std::path::PathBuf, columns: Vec<String>, front: &str) -> PyResult<()> {
+        let front = serde_json::from_str(front).map_err(|e| PyTypeError::new_err(e.to_string()))?;
+        let saved = SavedModel { model: self.0.model.clone(), columns, front: Some(front) };
         py.detach(|| saved.save(path)).map_err(of_files)
     }
 
@@ -298,7 +318,10 @@ pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
     let kernel: Option<String> = of("kernel")?.extract()?;
     let fitted: PyReadonlyArray2<'_, f64> = of("points")?.extract()?;
     let (fitted, n) = (owned(&fitted)?, vectors.n());
-    let weights = Points::from_fn(n, vectors.d(), |i, j| vectors.row(i)[j] / eigenvalues[j].sqrt());
+    // Columns are made orthogonal to 1, up to which rounding left them: only then is the offset all of the centring.
+    let mean = |j: usize| (0..n).map(|i| vectors.row(i)[j]).sum::<f64>() / n as f64;
+    let middles: Vec<f64> = (0..vectors.d()).map(mean).collect();
+    let weights = Points::from_fn(n, vectors.d(), |i, j| (vectors.row(i)[j] - middles[j]) / eigenvalues[j].sqrt());
     let offset = (0..weights.d()).map(|j| (0..n).map(|i| weights.row(i)[j] * means[i]).sum()).collect();
     let total = number(facts, "total")?;
     let parts = KernelPcaParts {
@@ -354,9 +377,12 @@ pub(crate) fn onnx_kernel<'py>(
     weights: PyReadonlyArray2<'_, f64>,
     offset: Vec<f64>,
     about: Option<Vec<f64>>,
+    standardise: Option<(Vec<f64>, Vec<f64>)>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (points, weights) = (owned(&points)?, owned(&weights)?);
-    let bytes = onnx::kernel(&read(kernel)?, None, about.as_deref(), &points, &weights, &offset).map_err(of_files)?;
+    let standardise = standardise.map(|(mean, scale)| Standardise { mean, scale });
+    let bytes = onnx::kernel(&read(kernel)?, standardise.as_ref(), about.as_deref(), &points, &weights, &offset)
+        .map_err(of_files)?;
     Ok(PyBytes::new(py, &bytes))
 }
 

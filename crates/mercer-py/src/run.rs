@@ -34,10 +34,11 @@ impl Options {
     }
 }
 
-/// A pool of so many threads (0: one per core), made once per process: threads do not survive a fork.
+/// Pools by process and number of threads (0: one per core): threads do not survive a fork.
+type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+
 fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
-    type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
-    static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
     let key = (std::process::id(), threads);
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let pools = pools.get_or_insert_default();
@@ -53,6 +54,17 @@ fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     Ok(Arc::clone(pools.entry(key).or_insert(Arc::new(pool))))
 }
 
+/// Leaves a pool to work that nobody waits for any more; the next to ask gets another one.
+fn give_up(threads: usize) {
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    pools.get_or_insert_default().remove(&(std::process::id(), threads));
+}
+
+/// Whether this is a thread of a pool: a function of the user's that the pool calls, and that calls us.
+fn is_inside_a_pool() -> bool {
+    rayon::current_thread_index().is_some()
+}
+
 /// What reaches the thread that waits.
 enum Event<R> {
     Told(Progress),
@@ -65,8 +77,12 @@ pub(crate) fn work<R: Send + 'static>(
     options: &Options,
     work: impl FnOnce(&Exec) -> mercer::Result<R> + Send,
 ) -> PyResult<R> {
-    let pool = pool(options.threads)?;
     let (watch, exec, done) = Watch::new(options);
+    if is_inside_a_pool() {
+        // Waiting for the pool would be waiting for oneself.
+        return py.detach(|| work(&exec)).map_err(python);
+    }
+    let pool = pool(options.threads)?;
     py.detach(|| {
         std::thread::scope(|scope| {
             scope.spawn(move || done.send(Event::Done(pool.install(|| work(&exec)))).ok());
@@ -76,14 +92,17 @@ pub(crate) fn work<R: Send + 'static>(
 }
 
 /// As [`work`], for work that owns what it works on and may be long without looking at the flag, as a decomposition of a
-/// stored matrix: after Ctrl-C it is left to itself.
+/// stored matrix: after Ctrl-C it is left to itself. It must not call Python, which may end before it does.
 pub(crate) fn work_apart<R: Send + 'static>(
     py: Python<'_>,
     options: &Options,
     work: impl FnOnce(&Exec) -> mercer::Result<R> + Send + 'static,
 ) -> PyResult<R> {
-    let pool = pool(options.threads)?;
     let (watch, exec, done) = Watch::new(options);
+    if is_inside_a_pool() {
+        return py.detach(|| work(&exec)).map_err(python);
+    }
+    let pool = pool(options.threads)?;
     py.detach(|| {
         std::thread::spawn(move || done.send(Event::Done(pool.install(|| work(&exec)))).ok());
         watch.wait(Some(PATIENCE))
@@ -93,6 +112,7 @@ pub(crate) fn work_apart<R: Send + 'static>(
 /// The thread that waits.
 struct Watch<'a, R> {
     progress: Option<&'a Py<PyAny>>,
+    threads: usize,
     cancel: Arc<AtomicBool>,
     events: Receiver<Event<R>>,
 }
@@ -106,7 +126,8 @@ impl<'a, R: Send + 'static> Watch<'a, R> {
             let tell = sender.clone();
             exec = exec.progress(Arc::new(move |told| drop(tell.send(Event::Told(told)))));
         }
-        (Watch { progress: options.progress.as_ref(), cancel, events }, exec, sender)
+        let (progress, threads) = (options.progress.as_ref(), options.threads);
+        (Watch { progress, threads, cancel, events }, exec, sender)
     }
 
     /// Waits for the work to be done; after it was cancelled not longer than the patience, if there is a limit to it.
@@ -125,6 +146,7 @@ impl<'a, R: Send + 'static> Watch<'a, R> {
                     failure = Some((error, Instant::now()));
                 }
                 (Some((_, since)), _) if patience.is_some_and(|p| since.elapsed() > p) => {
+                    give_up(self.threads);
                     return Err(failure.expect("there is one").0);
                 }
                 _ => {}

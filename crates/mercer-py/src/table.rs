@@ -54,6 +54,9 @@ pub(crate) fn read_table<'py>(
 
 fn is_number(field: &Field) -> bool {
     let kind = field.data_type();
+    if field.extension_type_name().is_some() {
+        return false; // numbers that stand for something else, as periods of time
+    }
     kind.is_numeric() || *kind == DataType::Boolean || *kind == DataType::Null
 }
 

@@ -176,6 +176,12 @@ impl Exec {
         self.seed
     }
 
+    /// Whether the work has been cancelled: an operator that takes long looks at this and returns
+    /// [`ErrorKind::Cancelled`].
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn level(&self) -> Level {
         match self.instructions {
             Instructions::Best => Level::new(),
@@ -218,10 +224,7 @@ impl Exec {
 
     /// Fails when the work has been cancelled.
     pub(crate) fn go_on(&self) -> Result<()> {
-        match &self.cancel {
-            Some(flag) if flag.load(Ordering::Relaxed) => Err(ErrorKind::Cancelled.into()),
-            _ => Ok(()),
-        }
+        if self.is_cancelled() { Err(ErrorKind::Cancelled.into()) } else { Ok(()) }
     }
 
     /// Refuses what needs more memory than the budget.

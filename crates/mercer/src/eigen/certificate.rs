@@ -77,6 +77,8 @@ pub enum Kind {
     Trace,
     /// The sum of the squares of all eigenvalues is known: certain.
     Frobenius,
+    /// Nobody knows more of these eigenvalues than that all of them sum to so much, and none is negative.
+    Unknown,
     /// Random probes would have shown it.
     Probes {
         /// The probability that they did not.
@@ -153,7 +155,7 @@ impl Certificate {
             above: eigenvalues.iter().map(|v| (total - v).max(0.0)).collect(),
             clusters: if k > 0 { vec![Cluster { first: 0, last: k - 1, sine: 1.0 }] } else { Vec::new() },
             missed: total,
-            kind: Kind::Trace,
+            kind: Kind::Unknown,
             rounding: 0.0,
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
@@ -386,6 +388,9 @@ fn clusters(
 impl fmt::Display for Certificate {
     /// One or two sentences.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == Kind::Unknown {
+            return f.write_str("nothing is known of the errors: the eigenvalues were computed elsewhere");
+        }
         write!(f, "eigenvalues within {:.1e} of the largest", self.worst())?;
         let sine = self.clusters.iter().map(|c| c.sine).fold(0.0, f64::max);
         let single = self.clusters.iter().all(|c| c.first == c.last);
@@ -397,7 +402,7 @@ impl fmt::Display for Certificate {
         }
         match self.kind {
             Kind::AllPairs => write!(f, "; all pairs computed"),
-            Kind::Trace | Kind::Frobenius => {
+            Kind::Trace | Kind::Frobenius | Kind::Unknown => {
                 write!(f, "; none above {:.3e} missed, by the {}", self.missed, self.kind.name())
             }
             Kind::Probes { failure } => {
@@ -412,7 +417,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::AllPairs => "whole spectrum",
-            Kind::Trace => "trace",
+            Kind::Trace | Kind::Unknown => "trace",
             Kind::Frobenius => "Frobenius norm",
             Kind::Probes { .. } => "random probes",
         }

@@ -135,6 +135,14 @@ impl KernelPca {
         self.plan_of(&self.given(n, Source::Matrix), exec)
     }
 
+    /// What fitting an operator of n points will do and need.
+    ///
+    /// # Errors
+    /// As [`KernelPca::plan`].
+    pub fn plan_op(&self, n: usize, exec: &Exec) -> Result<Plan> {
+        self.plan_of(&self.given(n, Source::Operator), exec)
+    }
+
     fn given(&self, n: usize, source: Source) -> KernelTask {
         let (dense_up_to, dense_because) = (DENSE_UP_TO_GIVEN, "few points");
         KernelTask { n, d: 1, components: self.components, dense_up_to, dense_because, source, narrow: false }
@@ -154,7 +162,7 @@ impl KernelPca {
         let remedy = match self.components {
             _ if self.dense => "leave the choice of the solver to the plan: few components need no stored matrix",
             Components::All => "ask for a number of components: few of them need no stored matrix",
-            _ => "fit fewer points, or raise the memory budget (--memory in the command)",
+            _ => "fit fewer points, or raise the memory budget",
         };
         Plan::kernel_pca(task, exec).allow(exec, remedy)
     }
@@ -267,7 +275,7 @@ impl KernelPca {
     /// # Errors
     /// As [`KernelPca::fit_op`].
     pub fn fit_op_with(&self, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
-        let mut plan = self.plan_of(&self.given(op.n(), Source::Operator), exec)?;
+        let mut plan = self.plan_op(op.n(), exec)?;
         exec.run(|| {
             if let (Some(passes), Some(diagonal)) = (&plan.passes, op.diagonal(exec)?) {
                 let features = Features::GramRow { n: op.n() };

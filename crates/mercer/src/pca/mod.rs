@@ -163,7 +163,7 @@ impl Pca {
             _ => {}
         }
         let (_, plan) = Plan::pca(n, features, self.route);
-        plan.allow(exec, "keep fewer dimensions or points, or raise the memory budget (--memory in the command)")
+        plan.allow(exec, "keep fewer dimensions or points, or raise the memory budget")
     }
 
     /// Fits points.
