@@ -29,9 +29,10 @@ def by_passes(solver, shape, count, options) -> bool:
 def sparse_way(shape, count, center, solver) -> str:
     """Which matrix of sparse data is decomposed, "covariance" or "gram", or "passes" where both are large."""
     n, d = shape
-    if d <= WHOLE_UP_TO or (d <= n and (count is None or not center or solver == "covariance_eigh")):
+    whole = count is None or count > min(shape) // 10 or not center
+    if d <= WHOLE_UP_TO or (d <= n and (whole or solver == "covariance_eigh")):
         return "covariance"
-    return "gram" if n <= WHOLE_UP_TO or count is None or not center else "passes"
+    return "gram" if n <= WHOLE_UP_TO or whole else "passes"
 
 
 def fit_wide(X, count, center, scale, tolerance, options):

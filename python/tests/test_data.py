@@ -22,6 +22,7 @@ def test_layout_does_not_matter(iris, estimator, tmp_path):
     mapped.flush()
     frozen = iris.copy()
     frozen.flags.writeable = False
+    odd = np.ndarray(iris.shape, buffer=bytearray(b"x" + iris.tobytes()), offset=1)
     swapped = iris.astype(iris.dtype.newbyteorder())
     for X in (
         np.asfortranarray(iris),
@@ -29,6 +30,7 @@ def test_layout_does_not_matter(iris, estimator, tmp_path):
         iris[::-1][::-1],
         np.memmap(tmp_path / "x", dtype=float, mode="r", shape=iris.shape),
         frozen,
+        odd,
         swapped,
         iris.tolist(),
     ):
@@ -88,6 +90,39 @@ def test_tables_are_read_by_their_arrow_stream(iris, estimator, which, monkeypat
             )
             with pytest.raises(ValueError, match="feature names should match"):
                 estimator.transform(renamed)
+
+
+def test_the_index_of_a_frame_is_no_column(iris):
+    import pandas as pd
+
+    frame = pd.DataFrame(iris, columns=list("abcd"))
+    part = frame[frame.a > 5].sample(frac=1.0, random_state=0)
+    fitted = PCA(2).fit(part)
+    assert fitted.components_.shape == (2, 4)
+    assert (fitted.components_ == PCA(2).fit(part.to_numpy()).components_).all()
+    out = PCA(2).set_output(transform="pandas").fit_transform(part)
+    assert (out.index == part.index).all()
+    assert list(KernelPCA(2).fit(part.set_index(part.a.astype(str))).feature_names_in_) == list("abcd")
+
+
+def test_what_looks_like_a_table_and_is_none(iris):
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    for series in (pd.Series(iris[:, 0]), pl.Series(iris[:, 0]), pa.chunked_array([iris[:, 0]])):
+        with pytest.raises(ValueError, match="Expected a? ?2-?"):
+            PCA(1).fit(series)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        PCA(1).fit(pd.DataFrame({"a": [1 + 1j, 2], "b": [1.0, 2.0]}))
+    with pytest.raises(TypeError, match=r"call X.collect\(\) first"):
+        PCA(1).fit(pl.DataFrame({"a": [1.0, 2.0]}).lazy())
+    with pytest.raises(TypeError, match="dates or durations"):
+        PCA(1).fit([np.array(["2020-01-01"], dtype="datetime64[D]"), np.array(["2021-01-01"], dtype="datetime64[D]")])
+    with pytest.raises((TypeError, ValueError)):
+        PCA(1).fit(pd.DataFrame({"a": pd.period_range("2020", periods=3, freq="M"), "b": [1.0, 2.0, 3.0]}))
+    sparse = pd.DataFrame(iris * (iris > 2), columns=list("abcd")).astype(pd.SparseDtype(float, 0.0))
+    assert np.allclose(PCA(2).fit(sparse).explained_variance_, PCA(2).fit(iris * (iris > 2)).explained_variance_)
 
 
 def test_columns_of_other_numbers(iris):

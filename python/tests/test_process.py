@@ -75,9 +75,13 @@ def test_metadata_routing(iris):
     import sklearn
 
     with sklearn.config_context(enable_metadata_routing=True):
-        request = KernelPCA().get_metadata_routing()
-        assert request is not None
-        make_pipeline(PCA(2), KernelPCA(2)).fit(iris)
+        # Nothing is asked for: what a pipeline is given goes to others.
+        for estimator in (PCA(), KernelPCA(), mercer.IncrementalPCA(), mercer.Nystroem()):
+            requests = estimator.get_metadata_routing()
+            assert all(not getattr(requests, method).requests for method in ("fit", "transform"))
+        weights = np.arange(1.0, 151.0)
+        model = LinearSVC().set_fit_request(sample_weight=True)
+        make_pipeline(KernelPCA(2), model).fit(iris, np.arange(150) % 3, sample_weight=weights)
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
@@ -145,13 +149,17 @@ def run(code, **kwargs):
     return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True, **kwargs)
 
 
+SLOW = "lambda X, Y: (time.sleep(0.05), X @ Y.T)[1]"
+
+
 @pytest.mark.parametrize(
     "fit",
     [
         "KernelPCA(10, kernel='rbf').fit(rng.normal(size=(60_000, 30)))",
-        "KernelPCA(kernel='rbf', memory='20G').fit(rng.normal(size=(6000, 3)))",
+        "KernelPCA(kernel='rbf', memory='20G', n_jobs=1).fit(rng.normal(size=(6000, 3)))",
+        f"KernelPCA(3, kernel={SLOW}, memory='300M').fit(rng.normal(size=(12_000, 3)))",
     ],
-    ids=["by passes", "of a stored matrix"],
+    ids=["by passes", "of a stored matrix", "with a function"],
 )
 def test_ctrl_c_ends_a_fit_and_leaves_the_process_healthy(fit):
     child = run(f"""
@@ -161,11 +169,13 @@ def test_ctrl_c_ends_a_fit_and_leaves_the_process_healthy(fit):
         model = KernelPCA(2).fit(rng.normal(size=(20, 3)))
         print("ready", flush=True)
         try:
-            {fit}
-            print("not interrupted", flush=True)
+            while True:
+                {fit}
         except KeyboardInterrupt:
             print("interrupted", time.time(), flush=True)
-        print(KernelPCA(2, kernel="rbf").fit(rng.normal(size=(300, 3))).eigenvalues_.shape, flush=True)
+        start = time.time()
+        print(KernelPCA(2, kernel="rbf", n_jobs=1).fit(rng.normal(size=(300, 3))).eigenvalues_.shape, flush=True)
+        print("soon" if time.time() - start < 3 else "late", flush=True)
     """)
     assert child.stdout.readline() == "ready\n"
     time.sleep(2)
@@ -175,6 +185,7 @@ def test_ctrl_c_ends_a_fit_and_leaves_the_process_healthy(fit):
     assert word == "interrupted"
     assert float(when) - sent < 3
     assert child.stdout.readline() == "(2,)\n"
+    assert child.stdout.readline() == "soon\n"
     assert child.wait(timeout=120) == 0
 
 

@@ -41,10 +41,11 @@ def test_every_check_of_an_estimator_holds(estimator):
     "modules",
     [
         ["sklearn.decomposition.tests.test_pca"],
-        ["sklearn.decomposition.tests.test_kernel_pca", "sklearn.decomposition.tests.test_incremental_pca"],
+        ["sklearn.decomposition.tests.test_kernel_pca"],
+        ["sklearn.decomposition.tests.test_incremental_pca"],
         ["sklearn.tests.test_kernel_approximation", "-k", "nystroem or Nystroem"],
     ],
-    ids=["PCA", "KernelPCA and IncrementalPCA", "Nystroem"],
+    ids=["PCA", "KernelPCA", "IncrementalPCA", "Nystroem"],
 )
 def test_their_own_tests_pass(modules):
     command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "theirs", "-p", "no:cacheprovider", "--pyargs"]
@@ -53,7 +54,8 @@ def test_their_own_tests_pass(modules):
     assert done.returncode == 0, done.stdout[-5000:]
     # They ran, and with our classes.
     passed = int(re.search(r"(\d+) passed", done.stdout)[1])
-    assert passed >= {"sklearn.tests.test_kernel_approximation": 8}.get(modules[0], 60)
+    least = {"test_pca": 400, "test_kernel_pca": 38, "test_incremental_pca": 25, "test_kernel_approximation": 8}
+    assert passed >= least[modules[0].split(".")[-1]]
     assert f"in the place of scikit-learn's: {Path(mercer.__file__).parent}" in done.stdout
 
 

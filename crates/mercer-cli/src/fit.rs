@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::{FitArgs, RouteArg, RunArgs};
 use crate::input::{self, Input, KernelChoice, exec, hints, load};
-use crate::output::{Failure, Outcome, Result, Terminal, json, line, short, table};
+use crate::output::{Failure, Outcome, Result, Terminal, help, json, line, short, table};
 use crate::progress::Watch;
 
 /// Components when nobody says how many.
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
             }
             Err(e) => {
                 line(out, "refused", &e)?;
-                e.help().map_or(Ok(()), |help| line(out, "", help))?;
+                help(&e).map_or(Ok(()), |help| line(out, "", help))?;
                 Ok(Outcome::DoesNotHold)
             }
         };

@@ -7,7 +7,7 @@ use mercer::{ErrorKind, Exec, Kernel, Points};
 use mercer_io::{Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Table, read_with, select};
 
 use crate::args::{DataArgs, KernelArgs, MissingArg, RunArgs};
-use crate::output::{Failure, Result, count};
+use crate::output::{Failure, Result, count, help};
 
 /// Data made ready: points, and the columns that go along with them.
 pub(crate) struct Input {
@@ -59,7 +59,7 @@ impl Input {
             }
             _ => format!("{}: {error}", self.source),
         };
-        Failure::Error { message, help: error.help() }
+        Failure::Error { message, help: help(&error) }
     }
 }
 

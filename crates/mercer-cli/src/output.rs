@@ -29,11 +29,15 @@ pub(crate) type Result<T = Outcome> = std::result::Result<T, Failure>;
 
 impl From<mercer::Error> for Failure {
     fn from(e: mercer::Error) -> Self {
-        let help = match e.kind() {
-            mercer::ErrorKind::Memory { remedy, .. } => Some(format!("{remedy}; --memory sets the budget")),
-            _ => e.help(),
-        };
-        Failure::Error { message: e.to_string(), help }
+        Failure::Error { message: e.to_string(), help: help(&e) }
+    }
+}
+
+/// What to do about an error of the library, in words of the command.
+pub(crate) fn help(e: &mercer::Error) -> Option<String> {
+    match e.kind() {
+        mercer::ErrorKind::Memory { remedy, .. } => Some(format!("{remedy}; --memory sets the budget")),
+        _ => e.help(),
     }
 }
 

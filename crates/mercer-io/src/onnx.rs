@@ -364,9 +364,10 @@ impl<'a> Pair<'a> {
         let (one, zero) = (self.graph.number("one", 1.0), self.graph.number("zero", 0.0));
         let inverse = self.graph.node("Div", &[&one, &root]);
         let inverse = self.graph.node("Where", &[&positive, &inverse, &zero]);
+        // Constants last: the values may be a matrix product (see `dot`).
         let of_points = self.graph.list("of_points", &of_points);
-        let scaled = self.graph.node("Mul", &[&values, &of_points]);
-        Ok(self.graph.node("Mul", &[&scaled, &inverse]))
+        let scaled = self.graph.node("Mul", &[&values, &inverse]);
+        Ok(self.graph.node("Mul", &[&scaled, &of_points]))
     }
 
     /// k(x, x), one value per row: the kernel where x.y is x.x and distances are 0.
