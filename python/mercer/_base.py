@@ -70,6 +70,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if isinstance(options.progress, _exec.Bar):
                 options.progress.close()
 
+    def _tolerance(self):
+        """The tolerance of passes; None for that of the library."""
+        return min(self.tol, 0.5) if self.tol else None
+
     def _cast(self, values):
         """Values as the kind of number that the estimator was fitted to."""
         return np.asarray(values, dtype=self._dtype)

@@ -267,9 +267,6 @@ class KernelPCA(Estimator):
             return _mercer.plan_operator(n, *how, options), False
         return plan, True
 
-    def _tolerance(self):
-        return min(self.tol, 0.5) if self.tol else None
-
     def _source(self, n_features):
         params = self.kernel_params if callable(self.kernel) else None
         return _gram.source(

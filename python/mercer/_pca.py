@@ -360,9 +360,6 @@ class PCA(LinearModel):
         text = f"route      {route} ({why})\nmemory     about {size / 1e6:.0f} MB besides the data"
         return Plan(route, why, size, flops, text)
 
-    def _tolerance(self):
-        return min(self.tol, 0.5) if self.tol else None
-
     def _way(self, shape, sparse, solver, count, options):
         """The route of the extension module, or "passes" over the data."""
         if sparse:
