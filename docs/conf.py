@@ -13,6 +13,7 @@ nitpicky = False
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
 html_show_sourcelink = False
+html_sidebars = {"**": []}  # the few pages are in the head
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]

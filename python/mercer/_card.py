@@ -54,22 +54,26 @@ def _changed(estimator) -> dict:
 
 
 def scree(ratios) -> str:
-    """Bars of the first shares of the variance, with their running sum as a line, as SVG."""
+    """Shares of the variance as SVG, all of it being the height: of each component dark, of all up to it light."""
     shown = ratios[:BARS]
-    running, top = np.cumsum(ratios)[: len(shown)], max(float(shown.max(initial=0.0)), 1e-300)
+    running = np.cumsum(ratios)[: len(shown)]
     step, height = 16, 60
-    width = step * len(shown)
+    width = max(step * len(shown), 40)
+
+    def bar(i, share, colour):
+        size = min(share, 1.0) * height
+        return (
+            f"<rect x='{i * step + 2}' y='{height - size:.1f}' width='{step - 4}' height='{size:.1f}' fill='{colour}'/>"
+        )
+
     bars = "".join(
-        f"<rect x='{i * step + 2}' y='{height - height * r / top:.1f}' width='{step - 4}' "
-        f"height='{height * r / top:.1f}' fill='#4477aa'><title>component {i + 1}: {r:.2%} of the variance, "
-        f"{s:.2%} with those before</title></rect>"
+        f"<g><title>component {i + 1}: {r:.2%} of the variance, {s:.2%} with those before</title>"
+        f"{bar(i, s, '#4477aa55')}{bar(i, r, '#4477aa')}</g>"
         for i, (r, s) in enumerate(zip(shown, running, strict=True))
     )
-    line = " ".join(f"{i * step + step / 2},{height - height * s:.1f}" for i, s in enumerate(running))
-    more = f" (first {len(shown)} of {len(ratios)})" if len(ratios) > len(shown) else ""
+    more = f" (the first {len(shown)} of {len(ratios)} are shown)" if len(ratios) > len(shown) else ""
     return (
-        f"<div style='margin-top:6px'><svg role='img' aria-label='shares of the variance' width='{max(width, 40)}' "
-        f"height='{height + 4}' viewBox='0 -2 {max(width, 40)} {height + 4}'>{bars}"
-        f"<polyline points='{line}' fill='none' stroke='#ee6677' stroke-width='1.5'/></svg>"
-        f"<div>{running[-1]:.2%} of the variance explained{more}</div></div>"
+        f"<div style='margin-top:6px'><svg role='img' aria-label='shares of the variance' width='{width}' "
+        f"height='{height + 2}'><path d='M0 .5H{width}M0 {height + 0.5}H{width}' stroke='#8888'/>{bars}</svg>"
+        f"<div>{np.sum(ratios):.2%} of the variance explained{more}</div></div>"
     )
