@@ -70,6 +70,13 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if isinstance(options.progress, _exec.Bar):
                 options.progress.close()
 
+    def _shape(self, X):
+        """The shape of data, or the one given in its place."""
+        shape = X if isinstance(X, tuple) else np.shape(X)
+        if len(shape) != 2 or not all(isinstance(n, Integral) and n > 0 for n in shape):
+            raise ValueError(f"plan() takes a table or its shape, two whole numbers above 0; got {X!r:.80}")
+        return int(shape[0]), int(shape[1])
+
     def _tolerance(self):
         """The tolerance of passes; None for that of the library."""
         return min(self.tol, 0.5) if self.tol else None
@@ -87,9 +94,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         path : str or path-like
-            The file.
+            The file. The learned inverse of :class:`KernelPCA` is not saved, about which there is a warning.
         """
         check_is_fitted(self)
+        if getattr(self, "fit_inverse_transform", False):
+            warn("the learned inverse transform is not saved: a file has the model, which gives scores")
         self._saved_model().save(path, self._column_names(), json.dumps(self._front()))
 
     def _saved_model(self):

@@ -86,6 +86,8 @@ class Bar:
 
     def __init__(self):
         self.number, self.last = 0, 0.0
+        # In a file a line per pass, in a terminal or a notebook one line that changes.
+        self.lively = sys.stderr.isatty() or "ipykernel" in sys.modules
 
     def __call__(self, told: dict) -> None:
         stage = told["stage"]
@@ -95,7 +97,7 @@ class Bar:
             self.number, self.facts = told["number"], told
         elif stage == "tiles":
             share = told["done"] / told["total"]
-            if share < 1 and time.monotonic() - self.last < 0.05:
+            if share < 1 and (not self.lively or time.monotonic() - self.last < 0.05):
                 return
             self.last = time.monotonic()
             residual = self.facts["residual"]
@@ -105,8 +107,12 @@ class Bar:
             self.show(f"pass {self.number} [{bar}] {share:4.0%} in {self.facts['precision']}{reached}")
 
     def show(self, text: str) -> None:
-        print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
+        if self.lively:
+            print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Takes the line away."""
-        print(f"\r{'':<90}\r", end="", file=sys.stderr, flush=True)
+        if self.lively:
+            print(f"\r{'':<90}\r", end="", file=sys.stderr, flush=True)

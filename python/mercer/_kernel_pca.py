@@ -31,13 +31,16 @@ class KernelPCA(Estimator):
     Parameters
     ----------
     n_components : int or float, default=None
-        How many components to keep: a number, a share of the variance (``0.95``), or all that are not zero.
+        How many components to keep: a number, a share of the variance (``0.95``), or all that are not zero. A share may
+        need very many where the spectrum is flat, and then takes as long as all of them.
     kernel : str, Kernel or callable, default='linear'
         One of
 
-        - a name: ``'linear'``, ``'poly'``, ``'rbf'``, ``'sigmoid'``, ``'cosine'``, ``'laplacian'``, ``'matern'``,
-          ``'rational_quadratic'``, and scikit-learn's pairwise names (``'chi2'``, ``'additive_chi2'``);
-        - a text: ``"0.5*gaussian(gamma=median) + linear"``, with the parameters in it;
+        - a name, with the parameters below and scikit-learn's defaults: ``'linear'``, ``'poly'``, ``'rbf'``,
+          ``'sigmoid'``, ``'cosine'``, ``'laplacian'``, ``'matern'``, ``'rational_quadratic'``, and scikit-learn's
+          pairwise names (``'chi2'``, ``'additive_chi2'``);
+        - a text: ``"0.5*gaussian(gamma=median) + linear"``, with the parameters in it, and the defaults of
+          :mod:`mercer.kernels` for those that are not;
         - a :class:`mercer.Kernel`, made by the functions of :mod:`mercer.kernels` with ``+`` and ``*``;
         - ``'precomputed'``: X is the Gram matrix;
         - a function of two points, or of two blocks of points that returns the matrix of values.
@@ -250,7 +253,7 @@ class KernelPCA(Estimator):
             Route, memory, work; printed, a few lines.
         """
         self._validate_params()
-        n, d = X if isinstance(X, tuple) else np.shape(X)
+        n, d = self._shape(X)
         return Plan(*self._plan(self._source(d), n, d, self._options())[0])
 
     def _plan(self, source, n, d, options):

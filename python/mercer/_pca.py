@@ -344,13 +344,17 @@ class PCA(LinearModel):
             Route, memory, work; printed, a few lines.
         """
         self._validate_params()
-        shape = X if isinstance(X, tuple) else np.shape(X)
+        shape = self._shape(X)
         options = self._options()
         solver, wanted = self._choose(shape, sp.issparse(X))
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
         way = self._way(shape, sp.issparse(X), solver, count, options)
         if way != "passes":
-            return Plan(*_mercer.plan_pca(*shape, count, way, options))
+            route, why, *rest = _mercer.plan_pca(*shape, count, way, options)
+            if why == "asked for" and self.svd_solver == "auto":
+                rest[-1] = rest[-1].replace(why, "few enough values to decompose the data itself")
+                why = "few enough values to decompose the data itself"
+            return Plan(route, why, *rest)
         route, _, size, _, _ = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
         why = f"{count} leading components of {min(shape)}, by passes over the data"
         # A pass multiplies the data twice by about as many vectors as there are components and a few more.
@@ -366,8 +370,9 @@ class PCA(LinearModel):
             return _linear.sparse_way(shape, count, self.center, self.svd_solver)
         if self.center and _linear.by_passes(self.svd_solver, shape, count, options):
             return "passes"
-        chosen = solver if self.svd_solver == "auto" and max(shape) <= SVD_UP_TO else self.svd_solver
-        return ROUTES.get(chosen, "auto")
+        if self.svd_solver == "auto":
+            return "svd" if solver == "full" and max(shape) <= SVD_UP_TO else "auto"
+        return ROUTES.get(self.svd_solver, "auto")
 
     def _fit(self, X):
         if sp.issparse(X) and self.svd_solver not in ("auto", "arpack", "covariance_eigh"):

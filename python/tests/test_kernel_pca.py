@@ -237,6 +237,18 @@ def test_plans_tell_before_anything_is_done():
         KernelPCA(kernel="rbf", memory="10M").fit(np.random.default_rng(0).normal(size=(1000, 2)))
 
 
+def test_a_share_that_needs_many_components_is_found_by_all_of_them(rng):
+    X = rng.normal(size=(800, 20))
+    model = KernelPCA(0.9, kernel="rbf", gamma=0.2).fit(X)
+    assert model.certificate_.reason == "all pairs"
+    assert len(model.eigenvalues_) > 100
+    assert model.explained_variance_ratio_.sum() >= 0.9 > model.explained_variance_ratio_[:-1].sum()
+    assert "much more" in KernelPCA(0.9, kernel="rbf").plan((20_000, 30)).why
+    for shape in (5, "x", (5, 3, 2), (-5, 3)):
+        with pytest.raises(ValueError, match="plan\\(\\) takes a table or its shape"):
+            KernelPCA(2).plan(shape)
+
+
 def test_indefinite_kernels_are_reported_for_every_solver_and_number(iris):
     # P5
     for solver in ("auto", "dense", "arpack", "randomized"):

@@ -201,7 +201,7 @@ def test_a_failed_refit_leaves_the_model_as_it_was(iris, rng):
         assert (estimator.transform(iris) == expected).all()
 
 
-def test_progress_is_told(rng, capsys):
+def test_progress_is_told(rng, capsys, monkeypatch):
     X, told = rng.normal(size=(1600, 4)), []
     KernelPCA(2, kernel="rbf", progress=told.append).fit(X)
     stages = [t["stage"] for t in told]
@@ -211,8 +211,13 @@ def test_progress_is_told(rng, capsys):
     KernelPCA(2, kernel="rbf", progress=True).fit(X)
     shown = capsys.readouterr()
     assert "pass 1 [" in shown.err
-    assert shown.err.endswith("\r")
+    assert "\r" not in shown.err
     assert shown.out == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    KernelPCA(2, kernel="rbf", progress=True).fit(X)
+    shown = capsys.readouterr()
+    assert "\rpass 1 [" in shown.err
+    assert shown.err.endswith("\r")
 
     def fails(_):
         raise RuntimeError("mine")

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use mercer::{AnyModel, Certificate, Definiteness, Passes, Spectrum};
+use mercer::{AnyModel, Certificate, Definiteness, Kind, Passes, Spectrum};
 use mercer_io::{SavedModel, load_model};
 use serde_json::{Value, json};
 
@@ -51,6 +51,9 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
 
 /// The certificate in full.
 fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn Write) -> std::io::Result<()> {
+    if c.kind() == Kind::Unknown {
+        return Ok(()); // there is nothing to tell
+    }
     let values = spectrum.eigenvalues();
     let of = |i: usize| c.clusters().iter().find(|cluster| (cluster.first..=cluster.last).contains(&i));
     let rows: Vec<Vec<String>> = (0..values.len())

@@ -26,7 +26,9 @@ pub(crate) fn of_files(error: mercer_io::Error) -> PyErr {
     };
     match error {
         mercer_io::Error::Library(error) => python(error),
-        mercer_io::Error::Io { .. } | mercer_io::Error::NotRegular { .. } => PyOSError::new_err(message),
+        // FileNotFoundError and its like, by the kind of the system's error.
+        mercer_io::Error::Io { source, .. } => std::io::Error::new(source.kind(), message).into(),
+        mercer_io::Error::NotRegular { .. } => PyOSError::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }

@@ -198,7 +198,13 @@ impl Plan {
         let kept = tiles.min(worth).min(budget.saturating_sub(needed) * 3 / 4);
         Plan {
             route: "passes",
-            why: format!("{k} leading components of {n}, by passes over the Gram matrix tile by tile"),
+            why: match task.components {
+                Components::Share(share) => format!(
+                    "as many components as have {share} of the variance, {k} at first, by passes over the Gram matrix; \
+                     for many it takes much more than is said here"
+                ),
+                _ => format!("{k} leading components of {n}, by passes over the Gram matrix tile by tile"),
+            },
             n,
             features: points,
             bytes: needed + kept,

@@ -138,7 +138,7 @@ impl KernelPca {
         }
     }
 
-    /// As many pairs as are asked for; for a share of the variance, twice as many each time until it is reached. `None`
+    /// As many pairs as are asked for; for a share of the variance, at least twice as many each time until it is reached. `None`
     /// where all pairs of the stored matrix are the better way, and fit the memory: for many components, and for a
     /// spectrum that turns out to have a negative part, whose mass shares have to account for.
     fn search(
@@ -173,10 +173,13 @@ impl KernelPca {
                 let k = self.components.count(&values, total, k);
                 return Ok(Some((found, k)));
             }
-            if 2 * k > n / 10 && dense_fits {
+            // None of the others is larger than the last: so many of them are needed at least.
+            let missing = ((share * total - sum) / values[k - 1].max(f64::MIN_POSITIVE)).ceil();
+            let next = (2 * k).max(k.saturating_add(missing as usize)).min(n - 1);
+            if next > n / 10 && dense_fits {
                 return Ok(None);
             }
-            let next = Plan::by_passes(task, (2 * k).min(n - 1), exec)
+            let next = Plan::by_passes(task, next, exec)
                 .allow(exec, "ask for a smaller share of the variance, or raise the memory budget")?;
             plan = PassPlan { kept: plan.kept, ..next.passes.expect("a plan by passes") };
         }
