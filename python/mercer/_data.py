@@ -57,6 +57,12 @@ def refuse(X) -> None:
             f"X holds dates or durations ({X.dtype}): turn them into numbers in a unit of your choice first, "
             "such as (X - X.min()) / numpy.timedelta64(1, 'D')"
         )
+    for name, dtype in zip(X.columns, X.dtypes, strict=False) if hasattr(X, "columns") and hasattr(X, "dtypes") else ():
+        if getattr(dtype, "kind", "") in ("m", "M"):
+            raise TypeError(
+                f"column '{name}' has type {dtype}, which is not a number: turn dates and durations into numbers in a "
+                "unit of your choice first"
+            )
     if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
         raise TypeError("X is a LazyFrame, which has no values yet: call X.collect() first")
 

@@ -135,7 +135,8 @@ def _nystroem(model, front):
     estimator = _made(Nystroem, front, kernel=model.kernel, n_components=len(landmarks))
     estimator._kernel_source = _gram.Table(model.kernel)
     estimator.components_ = estimator._cast(landmarks)
-    estimator.normalization_ = estimator._cast(np.ascontiguousarray(weights.T))
+    estimator._root = np.ascontiguousarray(weights.T)
+    estimator.normalization_ = estimator._cast(estimator._root)
     estimator._n_features_out = weights.shape[1]
     rows = front.get("rows", ())
     if len(rows) == len(landmarks):

@@ -90,6 +90,8 @@ class Function:
     def matrix(self, X, Y, options):
         """``k(x, y)`` for all rows of ``X`` and ``Y``."""
         if self.name is not None:
+            # Some of theirs cannot read what may not be written to.
+            X, Y = (a if sp.issparse(a) or a.flags.writeable else a.copy() for a in (X, Y))
             K = pairwise_kernels(X, Y, metric=self.name, filter_params=True, **self.parameters)
         elif self.blocks:
             K = self._together(X, Y)
@@ -102,7 +104,10 @@ class Function:
                 except Exception as of_blocks:
                     raise of_blocks from of_pairs
                 self.blocks = True
-        return np.ascontiguousarray(K, dtype=np.float64)
+        K = np.ascontiguousarray(K, dtype=np.float64)
+        if not np.isfinite(K).all():
+            raise ValueError("the kernel function returned values that are not finite")
+        return K
 
     def _pairs(self, X, Y):
         return pairwise_kernels(X, None if X is Y else Y, metric=self.function, **self.parameters)
@@ -181,9 +186,10 @@ def _rows(X, options):
 def parameters(text) -> tuple[str, dict]:
     """Name and numbers of a single kernel of the table; of an expression of several, the empty name."""
     found = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text)
-    if not found:
+    parts = [part.split("=") for part in (found[2] or "").split(", ") if part] if found else []
+    if not found or any(len(part) != 2 for part in parts):
         return "", {}
-    given = dict(part.split("=") for part in (found[2] or "").split(", ") if part)
+    given = dict(parts)
     numbers = {n: int(v) if n == "degree" else float(v) for n, v in given.items() if "/" not in v}
     for name, factor in (("over_sigma2", 1.0), ("over_2sigma2", 0.5)):
         if name in numbers:

@@ -99,7 +99,7 @@ class KernelPCA(Estimator):
     kernel_ : str or None
         The kernel with numbers for all parameters; None for functions and given matrices.
     gamma_ : float
-        The gamma that was used, if any.
+        The gamma of the kernel, if it is a single one that has a gamma; else scikit-learn's default.
     X_fit_ : {ndarray, sparse matrix} of shape (n_samples, n_features)
         The fitted points.
     dual_coef_ : ndarray of shape (n_samples, n_features)
@@ -421,8 +421,8 @@ class KernelPCA(Estimator):
         n, options = len(X), self._options()
         if 3 * 8 * n * n > options.memory:
             raise MemoryError(
-                f"the inverse transform of {n} points stores a matrix of {8 * n * n / 1e9:.1f} GB and a copy, where "
-                f"{options.memory / 1e9:.1f} GB are allowed; fit fewer points or raise memory="
+                f"the inverse transform of {n} points stores a matrix of {8 * n * n / 1e6:.0f} MB and a copy, where "
+                f"{options.memory / 1e6:.0f} MB are allowed; fit fewer points or raise memory="
             )
         K = self._kernel_source.matrix(scores, scores, options)
         K.flat[:: n + 1] += self.alpha

@@ -138,16 +138,20 @@ def _with_axes(X, found, vectors, count, at):
 
 
 def completed(axes, more):
-    """Orthonormal rows, with so many others after them."""
+    """Orthonormal rows, with so many others after them: of unit vectors, what is orthogonal to those that are there."""
     if more <= 0:
         return axes
     k, d = axes.shape
-    start = np.vstack([axes, np.eye(min(d, k + more), d)]).T
-    q, r = np.linalg.qr(start)
-    good = [j for j in range(k, q.shape[1]) if abs(r[j, j]) > 1e-8][:more]
-    others = q[:, good].T
-    others *= np.where(others[np.arange(len(others)), np.abs(others).argmax(axis=1)] < 0, -1.0, 1.0)[:, None]
-    return np.vstack([axes, others])
+    rows = np.vstack([axes, np.zeros((more, d))])
+    for j in range(k, k + more):
+        # The unit vector that has least of itself in their space.
+        row = np.zeros(d)
+        row[np.argmin(np.einsum("ij,ij->j", rows[:j], rows[:j]))] = 1.0
+        for _ in range(2):
+            row -= rows[:j].T @ (rows[:j] @ row)
+            row /= max(np.linalg.norm(row), np.finfo(float).tiny)
+        rows[j] = row if row[np.abs(row).argmax()] > 0 else -row
+    return rows
 
 
 def sparse_scores(X, mean, scale, axes):

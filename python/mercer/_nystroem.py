@@ -134,7 +134,9 @@ class Nystroem(Estimator):
         self._kernel_source = self._bound(self._source(X.shape[1]), X)
         K = self._compute(X, lambda options: self._among(basis, options))
         self._dtype = X.dtype
-        self.normalization_ = self._cast(_inverse_root(K, self._kernel_source))
+        # In float64, where it counts: the inverse of small eigenvalues is large.
+        self._root = _inverse_root(K, self._kernel_source)
+        self.normalization_ = self._cast(self._root)
         self.components_, self.component_indices_ = basis, chosen
         self._n_features_out = m
         return self
@@ -192,12 +194,14 @@ class Nystroem(Estimator):
         kind = np.result_type(X.dtype, self.normalization_.dtype)
         out = np.empty((X.shape[0], self._n_features_out), dtype=kind)
 
+        root = getattr(self, "_root", self.normalization_)
+
         def work(options):
             for i in range(0, X.shape[0], 4 * _gram.BLOCK):
                 rows = X[i : i + 4 * _gram.BLOCK]
                 rows = rows.toarray() if sp.issparse(rows) and self._kernel_source.text else rows
                 K = self._kernel_source.matrix(rows, self.components_, options)
-                out[i : i + 4 * _gram.BLOCK] = K @ self.normalization_.T
+                out[i : i + 4 * _gram.BLOCK] = K @ root.T
 
         self._compute(X, work)
         return out
@@ -208,7 +212,7 @@ class Nystroem(Estimator):
                 "a model of a kernel function or of a given matrix cannot be saved, since a file carries no code: use "
                 "a kernel of mercer.kernels"
             )
-        weights = np.ascontiguousarray(self.normalization_.T, dtype=np.float64)
+        weights = np.ascontiguousarray(getattr(self, "_root", self.normalization_).T, dtype=np.float64)
         return _mercer.nystroem_model(self._kernel_source.text, _dense(self.components_).astype(np.float64), weights)
 
     def _front(self):

@@ -42,7 +42,7 @@ def _kernel_pca(estimator):
 
 def _nystroem(estimator):
     m = estimator._n_features_out
-    return _kernel(estimator, estimator.components_, estimator.normalization_.T, [0.0] * m)
+    return _kernel(estimator, estimator.components_, getattr(estimator, "_root", estimator.normalization_).T, [0.0] * m)
 
 
 def _kernel(estimator, points, weights, offset, about=None, standardise=None):

@@ -184,7 +184,8 @@ class PCA(LinearModel):
     center : bool, default=True
         Whether the mean is subtracted. Without it variances are mean squares, with divisor n.
     scale : bool, default=False
-        Whether features are divided by their standard deviation. A constant feature is left as it is.
+        Whether features are divided by their standard deviation, with divisor n - 1. A constant feature is left as it
+        is.
     n_jobs : int, default=None
         Threads; None or -1 for one per core. Results do not depend on it.
     memory : int or str, default=None
@@ -352,8 +353,8 @@ class PCA(LinearModel):
         if way != "passes":
             route, why, *rest = _mercer.plan_pca(*shape, count, way, options)
             if why == "asked for" and self.svd_solver == "auto":
-                rest[-1] = rest[-1].replace(why, "few enough values to decompose the data itself")
-                why = "few enough values to decompose the data itself"
+                ours = "few values: the data itself" if route == "svd" else "the smaller matrix of sparse data"
+                rest[-1], why = rest[-1].replace(why, ours), ours
             return Plan(route, why, *rest)
         route, _, size, _, _ = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
         why = f"{count} leading components of {min(shape)}, by passes over the data"

@@ -127,6 +127,7 @@ def _spelled(value) -> str:
 
 
 for _entry in TABLE:
-    globals()[_entry["name"]] = _function(_entry)
+    for _name in (_entry["name"], *_entry["aliases"]):
+        globals()[_name] = _function(_entry)
 
-__all__ = ["TABLE", "Kernel", *(entry["name"] for entry in TABLE)]
+__all__ = ["TABLE", "Kernel", *(name for entry in TABLE for name in (entry["name"], *entry["aliases"]))]

@@ -154,7 +154,8 @@ def test_what_is_no_number_is_refused_in_words(iris):
         with pytest.raises(ValueError, match="could not convert string to float"):
             estimator.fit(np.array([["a", "b"], ["c", "d"]]))
     dated = {"day": [datetime(2020, 1, 1), datetime(2021, 1, 1)], "x": [1.0, 2.0]}
-    for frame in (pd.DataFrame(dated), pl.DataFrame(dated)):
+    only = pd.DataFrame({"day": pd.date_range("2020", periods=5), "other": pd.date_range("2021", periods=5)})
+    for frame in (pd.DataFrame(dated), pl.DataFrame(dated), only):
         with pytest.raises(TypeError, match="'day'.*not a number"):
             PCA(1).fit(frame)
     with pytest.raises((TypeError, ValueError), match="'name' has type"):

@@ -152,9 +152,13 @@ def test_the_gamma_that_was_used(iris):
         (kernels.polynomial(gamma=0.5, degree=2), 0.5),
         ("chi2", 1.0),
         ("matern", 0.25),
+        ("normalised(linear)", 0.25),
         ("squared_exponential", 0.25),
     ]:
         assert KernelPCA(2, kernel=kernel).fit(iris).gamma_ == gamma, kernel
+    assert kernels.rbf(gamma=2) == kernels.gaussian(gamma=2)
+    with pytest.raises(ValueError, match="returned values that are not finite"):
+        KernelPCA(2, kernel=lambda a, b: np.nan).fit(iris)
     with pytest.raises(ValueError, match="degree=5 has no place beside"):
         KernelPCA(2, kernel="polynomial(degree=2)", degree=5).fit(iris)
     with pytest.raises(ValueError, match="means nothing for kernel='chi2'"):
@@ -292,6 +296,16 @@ def test_the_same_bits_for_any_number_of_threads(rng):
         other = KernelPCA(3, kernel="rbf", n_jobs=jobs).fit(X)
         assert (first.eigenvectors_ == other.eigenvectors_).all()
         assert (first.transform(X[:50]) == other.transform(X[:50])).all()
+
+
+def test_features_of_float32_are_computed_in_float64():
+    from sklearn.datasets import make_moons
+
+    X = make_moons(300, noise=0.05, random_state=0)[0].astype(np.float32)
+    fitted = mercer.Nystroem(gamma=0.5, n_components=50, random_state=0).fit(X)
+    Z = fitted.transform(fitted.components_)
+    assert Z.dtype == np.float32
+    assert np.abs(Z @ Z.T - kernels.rbf(gamma=0.5)(fitted.components_)).max() < 1e-4
 
 
 def test_nystroem_with_all_points_is_exact(iris):
