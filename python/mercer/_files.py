@@ -47,7 +47,13 @@ def load(path):
             "command, or fit PCA to features of your own"
         )
     front = json.loads(model.front) if model.front else {}
-    estimator = {"pca": _pca, "kernel_pca": _kernel_pca, "nystroem": _nystroem}[model.kind](model, front)
+    make = {"pca": _pca, "kernel_pca": _kernel_pca, "nystroem": _nystroem}[model.kind]
+    try:
+        estimator = make(model, front)
+    except (AttributeError, TypeError, ValueError):
+        # The model is what counts; what the file says of an estimator is a hint, and this one makes no sense.
+        front = {}
+        estimator = make(model, front)
     estimator.n_features_in_ = len(model.columns)
     if front.get("named", model.columns != [f"x{j + 1}" for j in range(len(model.columns))]):
         estimator.feature_names_in_ = np.asarray(model.columns, dtype=object)

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from . import _data, _mercer
 from ._base import whole
 from ._exec import Exec, threads
-from ._pca import LinearModel
+from ._linear_model import LinearModel
 
 
 class IncrementalPCA(LinearModel):

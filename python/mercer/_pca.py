@@ -2,153 +2,25 @@
 
 from __future__ import annotations
 
-from math import lgamma, log
+from math import log
 from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _linear, _mercer
-from ._base import CONSTRAINTS, Estimator, whole
+from ._base import CONSTRAINTS, whole
 from ._certificate import Certificate, Plan
+from ._linear_model import LinearModel
+from ._minka import minka
 
 #: The route of the extension module for a solver of scikit-learn's. All of ours are exact.
 ROUTES = {"full": "svd", "covariance_eigh": "covariance"}
 #: Up to this size ``'auto'`` decomposes the data itself where scikit-learn does: small components keep their digits.
 SVD_UP_TO = 1000
-
-
-class LinearModel(Estimator):
-    """What fitted linear models share: axes, a mean, and the Gaussian model behind them."""
-
-    def _keep(self, model, dtype, width=0):
-        """Takes the attributes from a model of the extension module, completed to so many components."""
-        self._model, self._dtype = model, dtype
-        mean, scale, *_ = model.location()
-        variances, ratios = model.variances()
-        axes, more = model.axes(), max(0, width - len(variances))
-        self.mean_ = self._cast(mean)
-        self._scale = scale
-        self.components_ = self._cast(_linear.completed(axes, more))
-        self.explained_variance_ = self._cast(np.append(variances, np.zeros(more)))
-        self.explained_variance_ratio_ = self._cast(np.append(ratios, np.zeros(more)))
-        self.singular_values_ = self._cast(np.sqrt(np.append(model.eigenvalues, np.zeros(more))))
-
-    def _deviations(self, variances):
-        """What whitened scores are divided by; components without variance have scores of 0."""
-        deviations = np.sqrt(variances)
-        rank = self._model.total()[2]
-        return np.where(np.arange(len(deviations)) < rank, deviations, np.inf)
-
-    def transform(self, X):
-        """Apply dimensionality reduction to X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        X_new : ndarray of shape (n_samples, n_components)
-            Scores: ``((X - mean_) / scale_) @ components_.T``, the mean being subtracted first, so that data far from
-            the origin keeps its digits.
-        """
-        check_is_fitted(self)
-        X = _data.checked(self, X, reset=False, sparse=("csr", "csc"))
-        return self._scores(X)
-
-    def _scores(self, X):
-        if sp.issparse(X):
-            scores = _linear.sparse_scores(X, *self._model.location()[:2], self._model.axes())
-        else:
-            scores = self._compute(X, lambda options: self._model.transform(X, options))
-        if self.whiten:
-            scores /= self._deviations(self._model.variances()[0])
-        more = len(self.components_) - scores.shape[1]
-        if more > 0:  # a whitened model that was read from a file has no components without variance
-            scores = np.hstack([scores, np.zeros((len(scores), more))])
-        return scores.astype(np.result_type(X.dtype, self._dtype), copy=False)
-
-    def _saved_model(self):
-        return self._model.whitened(True) if self.whiten else self._model
-
-    def _front(self):
-        return {**super()._front(), "width": len(self.components_), "noise_variance": float(self.noise_variance_)}
-
-    def inverse_transform(self, X):
-        """Transform scores back to the original space.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-            Scores.
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-            The points of the space of the components with these scores.
-        """
-        check_is_fitted(self)
-        X = check_array(X, input_name="X", dtype=_data.FLOATS)
-        components = self.components_
-        if self.whiten:
-            components = np.sqrt(self.explained_variance_[:, None]) * components
-        return X @ (components * self._scale).astype(components.dtype, copy=False) + self.mean_
-
-    def _generative(self):
-        """Axes and the variance along them beyond that of the noise."""
-        axes, variances = self.components_, self.explained_variance_
-        if self.whiten:
-            axes = axes * np.sqrt(variances[:, None])
-        return axes, np.maximum(variances - self.noise_variance_, 0.0)
-
-    def get_covariance(self):
-        """Compute data covariance with the generative model.
-
-        Returns
-        -------
-        cov : ndarray of shape (n_features, n_features)
-            ``components_.T @ diag(explained_variance_ - noise_variance_) @ components_ + noise_variance_ * I``, in the
-            units of the data.
-        """
-        check_is_fitted(self)
-        axes, beyond = self._generative()
-        cov = (axes.T * beyond) @ axes
-        cov.flat[:: len(cov) + 1] += self.noise_variance_
-        return cov * np.outer(self._scale, self._scale).astype(cov.dtype)
-
-    def get_precision(self):
-        """Compute data precision matrix with the generative model.
-
-        Returns
-        -------
-        precision : ndarray of shape (n_features, n_features)
-            The inverse of :meth:`get_covariance`, by the matrix inversion lemma.
-        """
-        check_is_fitted(self)
-        n_features, noise = self.components_.shape[1], self.noise_variance_
-        units = np.outer(self._scale, self._scale)
-        if self.n_components_ == 0:
-            return np.eye(n_features) / noise / units
-        if noise == 0.0:
-            return np.linalg.inv(self.get_covariance())
-        axes, beyond = self._generative()
-        with np.errstate(divide="ignore"):
-            inner = axes @ axes.T / noise + np.diag(1.0 / beyond)
-        finite = np.isfinite(np.diag(inner))
-        axes, inner = axes[finite], inner[np.ix_(finite, finite)]
-        precision = -(axes.T @ np.linalg.inv(inner) @ axes) / noise**2
-        precision.flat[:: n_features + 1] += 1.0 / noise
-        return precision / units.astype(precision.dtype)
-
-    @property
-    def _n_features_out(self):
-        return self.components_.shape[0]
 
 
 class PCA(LinearModel):
@@ -502,33 +374,3 @@ class PCA(LinearModel):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.sparse = self.svd_solver in ("auto", "arpack", "covariance_eigh")
         return tags
-
-
-def minka(spectrum, n_samples):
-    """The number of components, from 1 to n_features - 1, of greatest evidence (Minka 2000)."""
-    n_features = len(spectrum)
-    evidence = [-np.inf] + [_evidence(spectrum, rank, n_samples) for rank in range(1, n_features)]
-    return max(1, int(np.argmax(evidence)))
-
-
-def _evidence(spectrum, rank, n_samples):
-    """Minka's approximation to the log of the probability of the data, given the number of components."""
-    n_features, tiny = len(spectrum), 1e-15
-    # Among equal eigenvalues there is no place to cut, nor anything to choose.
-    same = 1e-14 * spectrum[0]
-    if spectrum[rank - 1] < tiny or spectrum[rank - 1] - spectrum[rank] <= same:
-        return -np.inf
-    i = np.arange(1, rank + 1)
-    prior = -rank * log(2.0) + sum(lgamma((n_features - k + 1) / 2.0) for k in i)
-    prior -= log(np.pi) * np.sum(n_features - i + 1) / 2.0
-    noise = max(tiny, float(np.sum(spectrum[rank:])) / (n_features - rank))
-    kept = -np.sum(np.log(spectrum[:rank])) * n_samples / 2.0
-    left = -log(noise) * n_samples * (n_features - rank) / 2.0
-    free = n_features * rank - rank * (rank + 1.0) / 2.0
-    modelled = np.where(np.arange(n_features) < rank, spectrum, noise)
-    first, second = np.triu_indices(n_features, 1)
-    pairs = (first < rank) & (spectrum[first] - spectrum[second] > same)
-    first, second = first[pairs], second[pairs]
-    bend = (spectrum[first] - spectrum[second]) * (1.0 / modelled[second] - 1.0 / modelled[first])
-    curvature = np.sum(np.log(bend)) + len(first) * log(n_samples)
-    return prior + kept + left + log(2.0 * np.pi) * (free + rank) / 2.0 - curvature / 2.0 - rank * log(n_samples) / 2.0

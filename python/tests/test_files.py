@@ -244,6 +244,23 @@ def standardise(path, mean, scale):
     save_file({**tensors, "mean": mean, "scale": scale}, path, metadata)
 
 
+@pytest.mark.parametrize(
+    "front",
+    [[1], {"params": 3}, {"class": "PCA", "params": {"n_components": -7}, "width": "x"}, {"dtype": [], "width": 10**9}],
+    ids=repr,
+)
+def test_a_front_that_makes_no_sense_is_passed_by(iris, tmp_path, front):
+    from safetensors.numpy import safe_open, save_file
+
+    for estimator in (PCA(2), KernelPCA(2, kernel="rbf"), IncrementalPCA(2), Nystroem(n_components=5)):
+        fitted, path = estimator.fit(iris), tmp_path / "m"
+        fitted.save(path)
+        with safe_open(path, "np") as f:
+            tensors, facts = {name: f.get_tensor(name) for name in f.keys()}, json.loads(f.metadata()["mercer"])  # noqa: SIM118
+        save_file(tensors, path, {"mercer": json.dumps({**facts, "front": front})})
+        assert np.allclose(mercer.load(path).transform(iris), fitted.transform(iris))
+
+
 def test_plain_text_is_respected(iris):
     with sklearn.config_context(display="text"):
         assert "text/html" not in PCA(2).fit(iris)._repr_mimebundle_()

@@ -1,11 +1,17 @@
 //! ONNX: a fitted transformation as a graph that other programs run, z = W'phi((x - m) / s) - b (MATHS.md, M11).
 //!
-//! Numbers are doubles throughout. The message types are the few of the ONNX schema that such a graph needs.
+//! Numbers are doubles throughout.
+
+mod proto;
 
 use mercer::{Gamma, Kernel, Length, Nu, Points, Standardise};
 use prost::Message;
 
 use crate::error::{Error, Result};
+use proto::{
+    AttributeProto, Dimension, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, Shape, TensorProto, TensorType,
+    TypeProto, ValueInfoProto,
+};
 
 /// The version of the operators, and of the file format.
 const OPSET: i64 = 18;
@@ -388,110 +394,4 @@ fn number(gamma: Gamma) -> Result<f64> {
 
 fn length(length: Length) -> Result<f64> {
     length.number().ok_or_else(|| unsupported("the kernel has a length that is not a number".into()))
-}
-
-#[derive(Message)]
-struct ModelProto {
-    #[prost(int64, tag = "1")]
-    ir_version: i64,
-    #[prost(string, tag = "2")]
-    producer_name: String,
-    #[prost(string, tag = "3")]
-    producer_version: String,
-    #[prost(message, optional, tag = "7")]
-    graph: Option<GraphProto>,
-    #[prost(message, repeated, tag = "8")]
-    opset_import: Vec<OperatorSetIdProto>,
-}
-
-#[derive(Message)]
-struct OperatorSetIdProto {
-    #[prost(string, tag = "1")]
-    domain: String,
-    #[prost(int64, tag = "2")]
-    version: i64,
-}
-
-#[derive(Message)]
-struct GraphProto {
-    #[prost(message, repeated, tag = "1")]
-    node: Vec<NodeProto>,
-    #[prost(string, tag = "2")]
-    name: String,
-    #[prost(message, repeated, tag = "5")]
-    initializer: Vec<TensorProto>,
-    #[prost(message, repeated, tag = "11")]
-    input: Vec<ValueInfoProto>,
-    #[prost(message, repeated, tag = "12")]
-    output: Vec<ValueInfoProto>,
-}
-
-#[derive(Message)]
-struct NodeProto {
-    #[prost(string, repeated, tag = "1")]
-    input: Vec<String>,
-    #[prost(string, repeated, tag = "2")]
-    output: Vec<String>,
-    #[prost(string, tag = "4")]
-    op_type: String,
-    #[prost(message, repeated, tag = "5")]
-    attribute: Vec<AttributeProto>,
-}
-
-#[derive(Message)]
-struct AttributeProto {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(int64, tag = "3")]
-    i: i64,
-    #[prost(int32, tag = "20")]
-    r#type: i32,
-}
-
-#[derive(Message)]
-struct TensorProto {
-    #[prost(int64, repeated, tag = "1")]
-    dims: Vec<i64>,
-    #[prost(int32, tag = "2")]
-    data_type: i32,
-    #[prost(string, tag = "8")]
-    name: String,
-    #[prost(bytes = "vec", tag = "9")]
-    raw_data: Vec<u8>,
-}
-
-#[derive(Message)]
-struct ValueInfoProto {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(message, optional, tag = "2")]
-    r#type: Option<TypeProto>,
-}
-
-#[derive(Message)]
-struct TypeProto {
-    #[prost(message, optional, tag = "1")]
-    tensor_type: Option<TensorType>,
-}
-
-#[derive(Message)]
-struct TensorType {
-    #[prost(int32, tag = "1")]
-    elem_type: i32,
-    #[prost(message, optional, tag = "2")]
-    shape: Option<Shape>,
-}
-
-#[derive(Message)]
-struct Shape {
-    #[prost(message, repeated, tag = "1")]
-    dim: Vec<Dimension>,
-}
-
-#[derive(Message)]
-struct Dimension {
-    #[prost(int64, optional, tag = "1")]
-    dim_value: Option<i64>,
-    #[prost(string, optional, tag = "2")]
-    dim_param: Option<String>,
 }
