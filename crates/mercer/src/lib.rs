@@ -51,6 +51,7 @@ mod model;
 mod nystroem;
 mod pca;
 mod plan;
+mod preimage;
 // beside
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -72,5 +73,6 @@ pub use op::{Gram, SymOp};
 pub use pca::{Pca, PcaModel, PcaParts, Route};
 pub use plan::{PassPlan, Plan};
 pub use points::{Points, PointsRef};
+pub use preimage::PreImages;
 pub use real::{Real, shortest};
 pub use spectrum::{Components, Spectrum};

@@ -90,17 +90,20 @@ impl AnyModel {
         }
     }
 
-    /// Points from scores.
+    /// Points from scores; for kernel PCA with the Gaussian kernel their pre-images
+    /// ([`KernelPcaModel::preimages_of_scores`]).
     ///
     /// # Errors
-    /// For kernel PCA: a point of the space behind the kernel is in general the image of no point at all.
+    /// When the scores have not one column per component, and for other kernels, for which no pre-images are found.
     pub fn reconstruct<'a, T: Real>(&self, scores: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
         match self {
             AnyModel::Pca(m) => m.reconstruct(scores),
-            AnyModel::KernelPca(_) | AnyModel::Nystroem(_) => Err(ErrorKind::Unsupported {
-                what: "a kernel model has no exact reconstruction: its components live in the space behind the kernel"
+            AnyModel::KernelPca(m) => Ok(m.preimages_of_scores(scores, &Exec::new())?.into_points()),
+            AnyModel::Nystroem(_) => Err(ErrorKind::Unsupported {
+                what: "features of a kernel are not turned back into points: pre-images are found for kernel PCA with \
+                       the gaussian kernel"
                     .into(),
-                remedy: "use PCA, or an explicit embedding, whose features are reconstructed".into(),
+                remedy: "use kernel PCA, PCA, or an explicit embedding, whose features are reconstructed".into(),
             }
             .into()),
         }

@@ -197,6 +197,10 @@ impl KernelPcaModel {
         }
     }
 
+    pub(crate) fn features(&self) -> &Features {
+        self.projection.features()
+    }
+
     /// Whether dimensions are centred and divided by their standard deviation before the kernel sees them.
     pub fn is_standardised(&self) -> bool {
         matches!(self.projection.features(), Features::Kernel { standardise: Some(_), .. })
@@ -277,7 +281,7 @@ impl KernelPcaModel {
     /// As [`KernelPcaModel::transform`], and for a model of a Gram matrix, which does not know k(x,x).
     pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
         let x = points.into();
-        let (scores, norms) = self.scores_and_norms(x)?;
+        let (scores, norms) = self.scores_and_norms(x, &Exec::new())?;
         let errors: Vec<f64> =
             norms.iter().zip(scores.rows()).map(|(norm, z)| norm - z.iter().map(|z| z * z).sum::<f64>()).collect();
         check_finite("squared errors", &errors, |at| (at, 0))?;
@@ -289,11 +293,16 @@ impl KernelPcaModel {
     /// # Errors
     /// As [`KernelPcaModel::squared_errors`].
     pub fn centred_norms<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
-        Ok(self.scores_and_norms(points.into())?.1)
+        Ok(self.scores_and_norms(points.into(), &Exec::new())?.1)
     }
 
-    fn scores_and_norms<T: Real>(&self, x: PointsRef<'_, T>) -> Result<(Points<f64>, Vec<f64>)> {
-        let (scores, means) = self.projection.apply_with_means(x, &Exec::new())?;
+    /// Scores and k~(x, x) of points.
+    pub(crate) fn scores_and_norms<T: Real>(
+        &self,
+        x: PointsRef<'_, T>,
+        exec: &Exec,
+    ) -> Result<(Points<f64>, Vec<f64>)> {
+        let (scores, means) = self.projection.apply_with_means(x, exec)?;
         let Some(own) = self.projection.features().self_values(x) else {
             return Err(ErrorKind::Unsupported {
                 what: "a model of a Gram matrix does not know k(x, x) of new points".into(),

@@ -1,0 +1,390 @@
+//! Pre-images: the points whose images lie nearest to projections behind the Gaussian kernel (MATHS.md, M18).
+
+use rayon::prelude::*;
+
+use crate::error::{Error, ErrorKind, Result, check_finite};
+use crate::exec::Exec;
+use crate::features::{Features, Standardise};
+use crate::kernel::statistic::squared_distance;
+use crate::kernel::{Bound, Kernel};
+use crate::kernel_pca::KernelPcaModel;
+use crate::points::{AnyPoints, Points, PointsRef};
+use crate::real::{Real, SQUARABLE, largest};
+
+/// Steps at most. A few dozen suffice where components say where along the data a point lies, and hundreds where they
+/// leave a direction nearly open.
+const MOST_STEPS: usize = 1000;
+/// The search ends when the next step is shorter than this share of the spread of the fitted points.
+const SMALL: f64 = 1e-9;
+/// The same where weights of both signs cancel, and rounding does not let steps become so short: at most this.
+const LARGE: f64 = 1e-6;
+/// Halvings of one step at most.
+const MOST_HALVINGS: usize = 40;
+/// The share of the gain that the slope promises which a step must have: steps that leap over a maximum are halved
+/// before they swing about it.
+const GAIN: f64 = 0.25;
+
+/// Points y whose images phi(y) lie nearest to given points of the span of the components, with the distances that remain:
+/// in general no point is mapped to a projection exactly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreImages {
+    points: Points<f64>,
+    distances: Vec<f64>,
+    steps: Vec<usize>,
+    converged: usize,
+}
+
+impl PreImages {
+    /// The pre-images, a row each, in the coordinates of the data.
+    pub fn points(&self) -> &Points<f64> {
+        &self.points
+    }
+
+    /// The pre-images, without copying.
+    pub fn into_points(self) -> Points<f64> {
+        self.points
+    }
+
+    /// |phi(y) - P phi(x)|^2, the squared distance of each pre-image's image to the projection, behind the kernel.
+    pub fn distances(&self) -> &[f64] {
+        &self.distances
+    }
+
+    /// The number of steps that each took.
+    pub fn steps(&self) -> &[usize] {
+        &self.steps
+    }
+
+    /// How many searches ended with a step below 1e-9 of the spread of the fitted points (below rounding, where that is
+    /// more, but at most 1e-6). The others were stopped after 1000 steps, or found no way up, and are the best that was met.
+    pub fn converged(&self) -> usize {
+        self.converged
+    }
+}
+
+impl KernelPcaModel {
+    /// Whether pre-images can be found: for a Gaussian kernel, weighted or normalised or neither.
+    pub fn has_preimages(&self) -> bool {
+        Search::parts(self).is_some()
+    }
+
+    /// The pre-images of the projections of points on the components: of each point what the components keep. The search
+    /// starts at the points themselves.
+    ///
+    /// # Definition
+    /// y maximises sum_i g_i k(y, x_i), g = A z(x) + 1/n, by Mika's fixed point with damping (MATHS.md, M18). The maximum
+    /// is the one that the search comes to from its start; there may be others.
+    ///
+    /// # Errors
+    /// As [`KernelPcaModel::transform`], and for kernels other than the Gaussian.
+    ///
+    /// # Cost
+    /// About n d operations and n exponentials per point and step, n the number of fitted points.
+    ///
+    /// # Example
+    /// A noisy circle is drawn towards the circle:
+    /// ```
+    /// use mercer::{Exec, Gamma, Kernel, KernelPca, Points};
+    /// let x = Points::from_fn(60, 2, |i, j| {
+    ///     let (radius, angle) = (1.0 + 0.1 * (7.0 * i as f64).sin(), i as f64 * std::f64::consts::TAU / 60.0);
+    ///     radius * if j == 0 { angle.cos() } else { angle.sin() }
+    /// });
+    /// let model = KernelPca::new(Kernel::gaussian(Gamma::Value(1.0))).components(8).fit(&x)?;
+    /// let found = model.preimages(&x, &Exec::new())?;
+    /// let off = |x: &Points| x.rows().map(|p| (p[0].hypot(p[1]) - 1.0).powi(2)).sum::<f64>();
+    /// assert!(off(found.points()) < 0.2 * off(&x));
+    /// # Ok::<(), mercer::Error>(())
+    /// ```
+    pub fn preimages<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<PreImages> {
+        self.preimages_any(points.into().into(), exec)
+    }
+
+    /// The pre-images of points of the span of the components that are given by their scores. The search starts at the
+    /// fitted point with the nearest scores.
+    ///
+    /// # Errors
+    /// When the scores have not one column per component or are not finite, and for kernels other than the Gaussian.
+    ///
+    /// # Cost
+    /// As [`KernelPcaModel::preimages`].
+    pub fn preimages_of_scores<'a, T: Real>(
+        &self,
+        scores: impl Into<PointsRef<'a, T>>,
+        exec: &Exec,
+    ) -> Result<PreImages> {
+        self.preimages_of_any(scores.into().into(), exec)
+    }
+
+    /// The way to a pre-image: the point itself, every point that the search came to, and last the pre-image of the point's
+    /// projection, a row each. One row more than [`PreImages::steps`].
+    ///
+    /// # Errors
+    /// As [`KernelPcaModel::preimages`].
+    pub fn preimage_path(&self, point: &[f64]) -> Result<Points<f64>> {
+        let (search, exec) = (Search::new(self)?, Exec::new());
+        let x = PointsRef::new(point, 1, point.len())?;
+        let scores = self.transform_with(x, &exec)?;
+        let mut path = point.to_vec();
+        search.run(scores.row(0), Some(search.inner(x).row(0)), &exec, &mut |y| path.extend(search.outer(y)))?;
+        let rows = path.len() / point.len();
+        Points::new(path, rows, point.len())
+    }
+
+    fn preimages_any(&self, x: AnyPoints<'_>, exec: &Exec) -> Result<PreImages> {
+        let search = Search::new(self)?;
+        let (scores, starts) = match x {
+            AnyPoints::F64(x) => (self.transform_with(x, exec)?, search.inner(x)),
+            AnyPoints::F32(x) => (self.transform_with(x, exec)?, search.inner(x)),
+        };
+        search.all(&scores, Some(&starts), exec)
+    }
+
+    fn preimages_of_any(&self, scores: AnyPoints<'_>, exec: &Exec) -> Result<PreImages> {
+        let scores = match scores {
+            AnyPoints::F64(z) => z.to_f64(),
+            AnyPoints::F32(z) => z.to_f64(),
+        };
+        let search = Search::new(self)?;
+        if scores.d() != self.components() {
+            return Err(Error::shape("columns of the scores, one per component", scores.d(), self.components()));
+        }
+        check_finite("scores", scores.as_slice(), |at| (at / scores.d(), at % scores.d()))?;
+        let magnitude = largest(scores.as_slice());
+        if magnitude >= SQUARABLE.end {
+            return Err(ErrorKind::Range { what: "scores", magnitude }.into());
+        }
+        search.all(&scores, None, exec)
+    }
+}
+
+/// The gamma of a Gaussian. A weight changes neither g nor where the maximum is, and k(x, x) is 1 as it is.
+fn gamma(kernel: &Kernel) -> Option<f64> {
+    match kernel {
+        Kernel::Gaussian { gamma } => gamma.number(),
+        Kernel::Scaled(_, k) | Kernel::Normalised(k) => self::gamma(k),
+        _ => None,
+    }
+}
+
+/// What a search needs of a model. Inside, points are as the kernel sees them, less the point in the middle: far from the
+/// origin nothing is lost.
+struct Search<'a> {
+    model: &'a KernelPcaModel,
+    gamma: f64,
+    /// Whether the objective is kept less its value for equal points (MATHS.md, M6): of a wide kernel all else is rounding.
+    deviation: bool,
+    shift: &'a [f64],
+    standardise: Option<&'a Standardise>,
+    fitted: Points<f64>,
+    /// Scores of the fitted points.
+    scores: Points<f64>,
+    /// The root mean square distance of the fitted points from their mean.
+    spread: f64,
+}
+
+/// The objective f(y) = sum_i g_i k(y, x_i) at a point, and where the fixed point's map takes it.
+struct At {
+    y: Vec<f64>,
+    /// f(y), or sum_i g_i (k(y, x_i) - 1).
+    objective: f64,
+    /// What rounding can have done to it.
+    rounding: f64,
+    /// f(y).
+    value: f64,
+    /// sum_i |g_i| k(y, x_i) / f(y): by how much rounding is blown up in the map.
+    cancellation: f64,
+    /// sum_i g_i k(y, x_i) x_i / f(y); nothing where f(y) is not positive beyond rounding, and leads nowhere.
+    next: Option<Vec<f64>>,
+}
+
+impl<'a> Search<'a> {
+    fn parts(model: &'a KernelPcaModel) -> Option<(f64, &'a Bound, &'a Points<f64>, Option<&'a Standardise>)> {
+        match model.features() {
+            Features::Kernel { bound, landmarks, standardise, .. } => {
+                Some((gamma(bound.kernel())?, bound, landmarks.points(), standardise.as_ref()))
+            }
+            _ => None,
+        }
+    }
+
+    fn new(model: &'a KernelPcaModel) -> Result<Self> {
+        let Some((gamma, bound, points, standardise)) = Search::parts(model) else {
+            let of = model.kernel().map_or("no named kernel".into(), |k| format!("the kernel {k}"));
+            return Err(ErrorKind::Unsupported {
+                what: format!("pre-images are found for the gaussian kernel, and this model has {of}"),
+                remedy:
+                    "fit the gaussian kernel; or use PCA, or an explicit embedding, whose features are reconstructed"
+                        .into(),
+            }
+            .into());
+        };
+        let shift = bound.shift();
+        let fitted = Points::from_fn(points.n(), points.d(), |i, j| points.row(i)[j] - shift[j]);
+        let mean = fitted.mean();
+        let square = fitted.rows().map(|x| squared_distance(x, &mean)).sum::<f64>() / fitted.n() as f64;
+        let (deviation, scores) = (bound.uses_deviations(), model.scores());
+        Ok(Search { model, gamma, deviation, shift, standardise, fitted, scores, spread: square.sqrt() })
+    }
+
+    /// Points of the data as they are inside.
+    fn inner<T: Real>(&self, x: PointsRef<'_, T>) -> Points<f64> {
+        let mut x = Standardise::apply(self.standardise, x);
+        for i in 0..x.n() {
+            x.row_mut(i).iter_mut().zip(self.shift).for_each(|(v, m)| *v -= m);
+        }
+        x
+    }
+
+    /// A point from inside in the coordinates of the data.
+    fn outer(&self, y: &[f64]) -> Vec<f64> {
+        let y = y.iter().zip(self.shift).map(|(v, m)| v + m);
+        match self.standardise {
+            Some(s) => y.zip(&s.mean).zip(&s.scale).map(|((v, m), s)| m + s * v).collect(),
+            None => y.collect(),
+        }
+    }
+
+    /// One search per row of scores, each by one thread: their number changes no bit.
+    fn all(&self, scores: &Points<f64>, starts: Option<&Points<f64>>, exec: &Exec) -> Result<PreImages> {
+        let found: Vec<(Vec<f64>, usize, bool)> = exec.run(|| {
+            (0..scores.n())
+                .into_par_iter()
+                .map(|i| {
+                    let (mut last, mut steps) = (Vec::new(), 0);
+                    let start = starts.map(|s| s.row(i));
+                    let converged = self.run(scores.row(i), start, exec, &mut |y| {
+                        last = y.to_vec();
+                        steps += 1;
+                    })?;
+                    Ok((self.outer(if last.is_empty() { start.unwrap_or(&last) } else { &last }), steps, converged))
+                })
+                .collect::<Result<_>>()
+        })?;
+        let points = Points::new(found.iter().flat_map(|f| &f.0).copied().collect(), found.len(), self.fitted.d())?;
+        // |phi(y) - P phi|^2 = what the components leave of phi(y) + what lies between the scores (M18).
+        let (reached, norms) = self.model.scores_and_norms(points.view(), exec)?;
+        let distance = |i: usize| -> f64 {
+            let (z, own) = (scores.row(i), reached.row(i));
+            let left = norms[i] - own.iter().map(|v| v * v).sum::<f64>();
+            left.max(0.0) + squared_distance(z, own)
+        };
+        Ok(PreImages {
+            distances: (0..points.n()).map(distance).collect(),
+            points,
+            steps: found.iter().map(|f| f.1).collect(),
+            converged: found.iter().filter(|f| f.2).count(),
+        })
+    }
+
+    /// The search for one pre-image. Tells every point that it comes to, and returns whether it came to rest.
+    fn run(&self, z: &[f64], start: Option<&[f64]>, exec: &Exec, tell: &mut dyn FnMut(&[f64])) -> Result<bool> {
+        let g = self.weights(z)?;
+        let mut at = match start {
+            Some(start) => self.at(&g, start),
+            None => self.begin(&g, self.nearest(z), tell),
+        };
+        // Without a way up from the start: the fitted point with the nearest scores, then the one with the best objective.
+        if at.next.is_none() && start.is_some() {
+            at = self.begin(&g, self.nearest(z), tell);
+        }
+        if at.next.is_none() {
+            at = self.begin(&g, self.best(&g, exec)?, tell);
+        }
+        for _ in 0..MOST_STEPS {
+            exec.go_on()?;
+            let Some(next) = &at.next else { return Ok(false) };
+            let square = squared_distance(next, &at.y);
+            let rounding = (8.0 * f64::EPSILON * at.cancellation).clamp(SMALL, LARGE);
+            if square.sqrt() <= rounding * self.spread {
+                tell(next);
+                return Ok(true);
+            }
+            let Some(higher) = self.higher(&g, &at, next, square) else { return Ok(false) };
+            at = higher;
+            tell(&at.y);
+        }
+        Ok(false)
+    }
+
+    fn begin(&self, g: &[f64], fitted: usize, tell: &mut dyn FnMut(&[f64])) -> At {
+        tell(self.fitted.row(fitted));
+        self.at(g, self.fitted.row(fitted))
+    }
+
+    /// The whole step, or the first of its halves with a share of what its slope promises: the gradient is 2 gamma f times
+    /// the step, which leads up wherever f is positive.
+    fn higher(&self, g: &[f64], at: &At, next: &[f64], square: f64) -> Option<At> {
+        let mut part = 1.0;
+        for _ in 0..MOST_HALVINGS {
+            let y: Vec<f64> = at.y.iter().zip(next).map(|(y, next)| y + part * (next - y)).collect();
+            let found = self.at(g, &y);
+            let promised = 2.0 * self.gamma * at.value * square * part;
+            let gain = found.objective - at.objective;
+            if found.next.is_some() && gain >= GAIN * promised - (at.rounding + found.rounding) {
+                return Some(found);
+            }
+            part /= 2.0;
+        }
+        None
+    }
+
+    /// M18  g = A z + 1/n: P phi = sum_i g_i phi(x_i), the mean included.
+    fn weights(&self, z: &[f64]) -> Result<Vec<f64>> {
+        let mean = 1.0 / self.fitted.n() as f64;
+        let of = |alpha: &[f64]| alpha.iter().zip(z).map(|(a, z)| a * z).sum::<f64>() + mean;
+        let g: Vec<f64> = self.model.alpha().rows().map(of).collect();
+        check_finite("weights of a pre-image", &g, |at| (at, 0))?;
+        Ok(g)
+    }
+
+    /// M18  f(y) = sum_i g_i k(y, x_i) and the map, in one look at the fitted points.
+    fn at(&self, g: &[f64], y: &[f64]) -> At {
+        let (mut objective, mut magnitude) = (0.0, 0.0);
+        let (mut value, mut positive, mut next) = (0.0, 0.0f64, vec![0.0; y.len()]);
+        for (g, x) in g.iter().zip(self.fitted.rows()) {
+            let exponent = -self.gamma * squared_distance(y, x);
+            let (term, k) = if self.deviation {
+                let less = exponent.exp_m1();
+                (g * less, 1.0 + less)
+            } else {
+                let k = exponent.exp();
+                (g * k, k)
+            };
+            objective += term;
+            magnitude += term.abs();
+            let weight = g * k;
+            value += weight;
+            positive += weight.abs();
+            next.iter_mut().zip(x).for_each(|(sum, x)| *sum += weight * x);
+        }
+        let rises = value > 64.0 * f64::EPSILON * positive && value.is_normal();
+        next.iter_mut().for_each(|v| *v /= value);
+        At {
+            y: y.to_vec(),
+            objective,
+            rounding: 8.0 * f64::EPSILON * magnitude,
+            value,
+            cancellation: positive / value,
+            next: (rises && next.iter().all(|v| v.is_finite())).then_some(next),
+        }
+    }
+
+    /// The fitted point whose scores are nearest.
+    fn nearest(&self, z: &[f64]) -> usize {
+        let distances = self.scores.rows().map(|own| squared_distance(own, z));
+        distances.enumerate().fold((0, f64::INFINITY), |best, (i, d)| if d < best.1 { (i, d) } else { best }).0
+    }
+
+    /// The fitted point with the largest objective.
+    fn best(&self, g: &[f64], exec: &Exec) -> Result<usize> {
+        let mut best = (0, f64::NEG_INFINITY);
+        for (i, x) in self.fitted.rows().enumerate() {
+            exec.go_on()?;
+            let objective = self.at(g, x).objective;
+            if objective > best.1 {
+                best = (i, objective);
+            }
+        }
+        Ok(best.0)
+    }
+}
