@@ -52,6 +52,7 @@ mod nystroem;
 mod pca;
 mod plan;
 mod preimage;
+mod sweep;
 // beside
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -76,3 +77,4 @@ pub use points::{Points, PointsRef};
 pub use preimage::PreImages;
 pub use real::{Real, shortest};
 pub use spectrum::{Components, Spectrum};
+pub use sweep::{Sweep, SweepStep, sweep};

@@ -1,0 +1,300 @@
+//! How the picture of kernel PCA, its first two scores, changes with the width of the kernel.
+
+use rayon::prelude::*;
+
+use crate::error::{ErrorKind, Result};
+use crate::exec::Exec;
+use crate::kernel::{Bound, Gamma, Kernel, Length};
+use crate::kernel_pca::KernelPca;
+use crate::points::{AnyPoints, Points, PointsRef};
+use crate::real::Real;
+use crate::rng::Rng;
+
+/// Points that are fitted at most: 33 fits of so many take a fraction of a second, and more do not change the picture.
+const MOST_POINTS: usize = 300;
+/// Values go from the middle by so many half octaves to either side.
+const HALF_OCTAVES: i32 = 16;
+/// A step that changes less than this leaves the picture as it is.
+const SAME: f64 = 0.05;
+
+/// Pictures of kernel PCA over the widths of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Sweep {
+    /// The name of the width: `gamma` or `length`.
+    pub parameter: &'static str,
+    /// The value that the automatic rule finds.
+    pub middle: f64,
+    /// The values, ascending; those that nothing could be fitted with are left out.
+    pub steps: Vec<SweepStep>,
+    /// The smallest range of values outside of which every single step changes the picture by less than 5 %: from the first
+    /// value whose step to the next changes it by more, to the last that such a step leads to. `None` when no step does.
+    pub interval: Option<(f64, f64)>,
+    /// How many points were fitted.
+    pub sampled: usize,
+}
+
+/// One width of a [`Sweep`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SweepStep {
+    /// The width.
+    pub value: f64,
+    /// Shares of the variance of both components, 0 for one that does not exist.
+    pub shares: [f64; 2],
+    /// The distance from this picture to that of the next value, from 0 to 1; 0 for the last.
+    pub change: f64,
+}
+
+/// Fits kernel PCA with two components for widths from 1/256 to 256 times what the automatic rule finds (the median of
+/// distances; `scale` for dot products), sqrt(2) apart, and compares each picture with the next. `None` for a kernel
+/// without a width (linear, cosine, and whatever is made from others), and where no width gives a picture, all points
+/// being equal.
+///
+/// # Definition
+/// Pictures Z, W are centred n x 2 matrices of scores, each divided by its Frobenius norm. The change from one to the other
+/// is what rotation, reflection and scaling leave between them (Procrustes):
+///
+/// ```text
+/// min |Z - c W R|_F = sqrt(1 - s^2),  s the sum of the singular values of Z'W
+/// ```
+///
+/// It is good to 1e-8. Of more than 300 points a sample is fitted, drawn with the seed of `exec`.
+///
+/// # Errors
+/// Fewer than two points, values that are not finite, parameters outside their domain, or cancellation.
+///
+/// # Cost
+/// 33 fits of at most 300 points: a fraction of a second.
+///
+/// # Example
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, Points, sweep};
+/// let x = Points::from_fn(60, 2, |i, j| (i * (j + 3) % 17) as f64);
+/// let swept = sweep(&Kernel::gaussian(Gamma::Median), &x, &Exec::new())?.expect("the Gaussian has a width");
+/// assert_eq!((swept.parameter, swept.steps.len(), swept.sampled), ("gamma", 33, 60));
+/// assert!(swept.steps[0].change < 1e-3); // wide: the picture of PCA
+/// assert!(sweep(&Kernel::Linear, &x, &Exec::new())?.is_none());
+/// # Ok::<(), mercer::Error>(())
+/// ```
+pub fn sweep<'a, T: Real>(kernel: &Kernel, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Option<Sweep>> {
+    match points.into().into() {
+        AnyPoints::F64(x) => sweep_of(kernel, x, exec),
+        AnyPoints::F32(x) => sweep_of(kernel, x, exec),
+    }
+}
+
+fn sweep_of<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>, exec: &Exec) -> Result<Option<Sweep>> {
+    x.check(2)?;
+    kernel.validate()?;
+    let Some((parameter, ruled)) = width(kernel) else { return Ok(None) };
+    exec.run(|| {
+        let middle = match (Bound::new(&ruled, x), number(kernel)) {
+            (Ok(bound), given) => bound.choices().first().map(|c| c.value).or(given),
+            // A rule that finds no number for these points.
+            (Err(error), Some(given)) if matches!(error.kind(), ErrorKind::Parameter { .. }) => Some(given),
+            (Err(error), _) => return Err(error),
+        };
+        let Some(middle) = middle else { return Ok(None) };
+        let sample = sample(x, exec);
+        let values: Vec<f64> = (-HALF_OCTAVES..=HALF_OCTAVES).map(|s| middle * (f64::from(s) / 2.0).exp2()).collect();
+        let fits: Vec<Option<Picture>> =
+            values.par_iter().map(|v| picture(with_width(kernel, *v), &sample, exec)).collect::<Result<_>>()?;
+        let found: Vec<(f64, Picture)> = values.into_iter().zip(fits).filter_map(|(v, p)| Some((v, p?))).collect();
+        if found.iter().all(|(_, p)| p.is_empty()) {
+            return Ok(None);
+        }
+        let mut steps: Vec<SweepStep> =
+            found.iter().map(|(value, p)| SweepStep { value: *value, shares: p.shares, change: 0.0 }).collect();
+        for (step, pair) in steps.iter_mut().zip(found.windows(2)) {
+            step.change = change(&pair[0].1.scores, &pair[1].1.scores);
+        }
+        let (interval, sampled) = (interval(&steps), sample.n());
+        Ok(Some(Sweep { parameter, middle, steps, interval, sampled }))
+    })
+}
+
+/// The name of a kernel's width, and the kernel with the rule in its place.
+fn width(kernel: &Kernel) -> Option<(&'static str, Kernel)> {
+    Some(match *kernel {
+        Kernel::Gaussian { .. } => ("gamma", Kernel::Gaussian { gamma: Gamma::Median }),
+        Kernel::Laplacian { .. } => ("gamma", Kernel::Laplacian { gamma: Gamma::Median }),
+        Kernel::Polynomial { coef0, degree, .. } => {
+            ("gamma", Kernel::Polynomial { gamma: Gamma::Scale, coef0, degree })
+        }
+        Kernel::Sigmoid { coef0, .. } => ("gamma", Kernel::Sigmoid { gamma: Gamma::Scale, coef0 }),
+        Kernel::Matern { nu, .. } => ("length", Kernel::Matern { nu, length: Length::Median }),
+        Kernel::RationalQuadratic { alpha, .. } => {
+            ("length", Kernel::RationalQuadratic { alpha, length: Length::Median })
+        }
+        _ => return None,
+    })
+}
+
+/// The width that was given as a number.
+fn number(kernel: &Kernel) -> Option<f64> {
+    match *kernel {
+        Kernel::Gaussian { gamma }
+        | Kernel::Laplacian { gamma }
+        | Kernel::Polynomial { gamma, .. }
+        | Kernel::Sigmoid { gamma, .. } => gamma.number(),
+        Kernel::Matern { length, .. } | Kernel::RationalQuadratic { length, .. } => length.number(),
+        _ => None,
+    }
+}
+
+/// The same kernel of this width.
+fn with_width(kernel: &Kernel, value: f64) -> Kernel {
+    let mut kernel = kernel.clone();
+    match &mut kernel {
+        Kernel::Gaussian { gamma }
+        | Kernel::Laplacian { gamma }
+        | Kernel::Polynomial { gamma, .. }
+        | Kernel::Sigmoid { gamma, .. } => *gamma = Gamma::Value(value),
+        Kernel::Matern { length, .. } | Kernel::RationalQuadratic { length, .. } => *length = Length::Value(value),
+        _ => {}
+    }
+    kernel
+}
+
+/// All points, or as many as are fitted of them, in their order.
+fn sample<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Points<f64> {
+    if x.n() <= MOST_POINTS {
+        return x.to_f64();
+    }
+    // Each point is taken with the chance that as many as are still missing have among those that are left.
+    let (mut rng, mut missing) = (Rng::new(exec.seed_value()), MOST_POINTS);
+    let mut take = |i: usize| {
+        let taken = rng.below(x.n() - i) < missing;
+        missing -= usize::from(taken);
+        taken
+    };
+    let rows: Vec<usize> = (0..x.n()).filter(|i| take(*i)).collect();
+    Points::from_fn(rows.len(), x.d(), |i, j| x.row(rows[i])[j].to_f64())
+}
+
+/// The first two scores of the fitted points.
+struct Picture {
+    scores: Vec<[f64; 2]>,
+    shares: [f64; 2],
+}
+
+impl Picture {
+    fn is_empty(&self) -> bool {
+        self.scores.iter().all(|z| *z == [0.0; 2])
+    }
+}
+
+/// The picture of one width; nothing where its kernel leaves the range of f64.
+fn picture(kernel: Kernel, x: &Points<f64>, exec: &Exec) -> Result<Option<Picture>> {
+    exec.go_on()?;
+    let model = match KernelPca::new(kernel).components(2).fit_with(x, exec) {
+        Ok(model) => model,
+        Err(e) if matches!(e.kind(), ErrorKind::Cancelled | ErrorKind::Memory { .. }) => return Err(e),
+        Err(_) => return Ok(None),
+    };
+    let (z, ratios) = (model.scores(), model.spectrum().ratios());
+    let first_two = |values: &[f64]| [0, 1].map(|j| values.get(j).copied().unwrap_or(0.0));
+    // By the largest entry, so that sums of squares neither overflow nor vanish.
+    let unit = z.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    let unit = if unit > 0.0 { unit } else { 1.0 };
+    let scores = z.rows().map(|z| first_two(z).map(|v| v / unit)).collect();
+    Ok(Some(Picture { scores, shares: first_two(&ratios) }))
+}
+
+/// What rotation, reflection and scaling leave between two pictures of the same points; an empty one is like an empty one
+/// and like no other.
+fn change(z: &[[f64; 2]], w: &[[f64; 2]]) -> f64 {
+    let square = |z: &[[f64; 2]]| z.iter().map(|[a, b]| a * a + b * b).sum::<f64>();
+    let (zz, ww) = (square(z), square(w));
+    if zz == 0.0 || ww == 0.0 {
+        return f64::from(u8::from(zz != ww));
+    }
+    let of = |i: usize, j: usize| z.iter().zip(w).map(|(z, w)| z[i] * w[j]).sum::<f64>() / (zz * ww).sqrt();
+    let (a, b, c, d) = (of(0, 0), of(0, 1), of(1, 0), of(1, 1));
+    // (s_1 + s_2)^2 = |Z'W|_F^2 + 2 |det Z'W|
+    let same = a * a + b * b + c * c + d * d + 2.0 * (a * d - b * c).abs();
+    (1.0 - same).max(0.0).sqrt()
+}
+
+fn interval(steps: &[SweepStep]) -> Option<(f64, f64)> {
+    let changes = |s: &SweepStep| s.change >= SAME;
+    let (first, last) = (steps.iter().position(changes)?, steps.iter().rposition(changes)?);
+    Some((steps[first].value, steps.get(last + 1)?.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normal(n: usize, seed: u64) -> Vec<[f64; 2]> {
+        let mut rng = Rng::new(seed);
+        (0..n).map(|_| [rng.normal(), 0.5 * rng.normal()]).collect()
+    }
+
+    #[test]
+    fn change_knows_no_rotation_sign_or_scale() {
+        let z = normal(40, 1);
+        let (sin, cos) = 0.7f64.sin_cos();
+        let turned = |s: f64| z.iter().map(|[a, b]| [s * (a * cos - b * sin), a * sin + b * cos]).collect::<Vec<_>>();
+        let larger: Vec<[f64; 2]> = z.iter().map(|p| p.map(|v| 1e3 * v)).collect();
+        let swapped: Vec<[f64; 2]> = z.iter().map(|[a, b]| [*b, -a]).collect();
+        for other in [z.clone(), turned(1.0), turned(-1.0), larger, swapped] {
+            assert!(change(&z, &other) < 1e-7, "{}", change(&z, &other));
+        }
+        let other = normal(40, 2);
+        assert!((change(&z, &other) - change(&turned(-1.0), &other)).abs() < 1e-12);
+        assert!((change(&z, &other) - change(&other, &z)).abs() < 1e-12);
+        assert!(change(&z, &other) > 0.5);
+    }
+
+    #[test]
+    fn change_is_what_the_best_rotation_leaves() {
+        let (z, w) = (normal(30, 3), normal(30, 4));
+        let norm = |z: &[[f64; 2]]| z.iter().map(|[a, b]| a * a + b * b).sum::<f64>().sqrt();
+        let (nz, nw) = (norm(&z), norm(&w));
+        // By looking at many angles, with and without reflection; the best factor is <Z, WR>.
+        let mut best = f64::INFINITY;
+        for s in [1.0, -1.0] {
+            for angle in 0..20_000 {
+                let (sin, cos) = (f64::from(angle) * std::f64::consts::TAU / 20_000.0).sin_cos();
+                let dot: f64 = z
+                    .iter()
+                    .zip(&w)
+                    .map(|(z, [a, b])| z[0] * (a * cos - b * sin) + s * z[1] * (a * sin + b * cos))
+                    .sum();
+                best = best.min((1.0 - (dot / nz / nw).max(0.0).powi(2)).sqrt());
+            }
+        }
+        assert!((change(&z, &w) - best).abs() < 1e-6, "{} {best}", change(&z, &w));
+    }
+
+    #[test]
+    fn pictures_without_points_apart() {
+        let (z, none) = (normal(5, 5), vec![[0.0; 2]; 5]);
+        assert_eq!((change(&none, &none), change(&z, &none), change(&none, &z)), (0.0, 1.0, 1.0));
+        let line: Vec<[f64; 2]> = z.iter().map(|[a, _]| [*a, 0.0]).collect();
+        assert!(change(&line, &line) < 1e-7 && change(&z, &line) > 0.1);
+    }
+
+    #[test]
+    fn the_interval_reaches_from_the_first_change_to_the_last() {
+        let steps = |changes: &[f64]| -> Vec<SweepStep> {
+            let step = |(i, c): (usize, &f64)| SweepStep { value: i as f64, shares: [0.0; 2], change: *c };
+            changes.iter().enumerate().map(step).collect()
+        };
+        assert_eq!(interval(&steps(&[0.0, 0.1, 0.0, 0.2, 0.01, 0.0])), Some((1.0, 4.0)));
+        assert_eq!(interval(&steps(&[0.3, 0.0])), Some((0.0, 1.0)));
+        assert_eq!(interval(&steps(&[0.04, 0.0])), None);
+        assert_eq!(interval(&[]), None);
+    }
+
+    #[test]
+    fn samples_are_of_the_wanted_size_and_in_order() {
+        let x = Points::from_fn(1000, 1, |i, _| i as f64);
+        let (a, b) = (sample(x.view(), &Exec::new()), sample(x.view(), &Exec::new().seed(1)));
+        assert_eq!((a.n(), b.n()), (MOST_POINTS, MOST_POINTS));
+        assert!(a.as_slice().windows(2).all(|w| w[0] < w[1]));
+        assert_ne!(a, b);
+    }
+}
