@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Fit(FitArgs),
     /// Scores of new data by a fitted model
     Transform(TransformArgs),
-    /// Data back from scores, or the part of data that a model keeps
+    /// Data back from scores, or the part of data that a model keeps: by PCA, or by the gaussian kernel's pre-images
     Reconstruct(ReconstructArgs),
     /// What a model file holds
     Info(InfoArgs),

@@ -110,7 +110,20 @@ impl Steps<'_> {
         list("k~", &centred, out)?;
         list("z", model.transform(&self.new)?.row(0), out)?;
         step(out, "M12", "what the components leave of it", "k~(x,x) - |z|^2")?;
-        list("error", &model.squared_errors(&self.new)?, out)
+        list("error", &model.squared_errors(&self.new)?, out)?;
+        if !model.has_preimages() {
+            return Ok(());
+        }
+        step(
+            out,
+            "M18",
+            "the pre-image of its projection",
+            "y <- sum_i g_i k(y, x_i) x_i / sum_i g_i k(y, x_i), g = A z + 1/n",
+        )?;
+        let found = model.preimages(&self.new, &self.exec)?;
+        self.points("y", found.points(), out)?;
+        list("steps", &[found.steps()[0] as f64], out)?;
+        list("distance", found.distances(), out)
     }
 
     fn pca(&self, out: &mut dyn Write) -> Result<()> {

@@ -41,7 +41,19 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     } else {
         model.transform(&data.points, &exec(run)).map_err(|e| data.about(e))?
     };
-    let back = model.reconstruct(&scores)?;
+    let (back, told) = match &model {
+        AnyModel::KernelPca(m) => {
+            let found = m.preimages_of_scores(&scores, &exec(run))?;
+            let (n, left) = (scores.n(), found.distances().iter().sum());
+            let told = format!(
+                "{} of {n} searches converged; {} in all, the sum of squared distances of their images to the projections",
+                found.converged(),
+                short(left)
+            );
+            (found.into_points(), Some(told))
+        }
+        other => (other.reconstruct(&scores)?, None),
+    };
     let features = match &model {
         AnyModel::Pca(m) => m.embedding().names(&columns),
         _ => columns,
@@ -53,11 +65,14 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     }
     if !are_scores {
         let total: f64 = model.squared_errors(&data.points)?.iter().sum();
-        line(
-            &mut out,
-            "error",
-            format!("{} in all, the sum of squared distances to the reconstructions", short(total)),
-        )?;
+        let of = match told {
+            Some(_) => "the sum of squared distances to the projections, in the space behind the kernel",
+            None => "the sum of squared distances to the reconstructions",
+        };
+        line(&mut out, "error", format!("{} in all, {of}", short(total)))?;
+    }
+    if let Some(told) = told {
+        line(&mut out, "pre-images", told)?;
     }
     Ok(Outcome::Done)
 }
