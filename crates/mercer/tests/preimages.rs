@@ -47,7 +47,7 @@ fn mika(kernel: &Kernel, x: &Points, g: &[f64], start: &[f64], steps: usize) -> 
     y
 }
 
-/// Every tenth row of Iris.
+/// Every fifth row of Iris.
 fn few() -> Points {
     let (x, _) = iris();
     Points::from_fn(30, 4, |i, j| x.row(5 * i)[j])
