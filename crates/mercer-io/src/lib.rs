@@ -32,7 +32,7 @@ pub use embedded::{DATA_SETS, DataSet};
 pub use error::{Error, Result};
 pub use model_file::{SavedModel, load_model};
 pub use parquet_file::PARQUET_THREAD;
-pub use reader::{Format, Header, ReadOptions, read, read_with};
+pub use reader::{Format, Header, ReadOptions, read, read_bytes, read_with};
 pub use select::select;
 pub use table::{Column, Missing, Table, Values};
 pub use writer::write_table;

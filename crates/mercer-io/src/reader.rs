@@ -108,6 +108,15 @@ pub fn read_with(name: &str, options: &ReadOptions) -> Result<Table> {
     parse(name, &read_file(name, options.limit.unwrap_or(u64::MAX))?, options)
 }
 
+/// As [`read_with`], of bytes that somebody else read; the name is for messages, and its end may tell the format.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Table> {
+    within(name, bytes.len() as u64, options.limit.unwrap_or(u64::MAX))?;
+    parse(name, bytes, options)
+}
+
 /// The bytes of a file of at most `limit` bytes.
 pub(crate) fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
     let facts = fs::metadata(name).map_err(Error::io(name, "read"))?;

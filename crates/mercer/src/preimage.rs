@@ -120,12 +120,12 @@ impl KernelPcaModel {
     ///
     /// # Errors
     /// As [`KernelPcaModel::preimages`].
-    pub fn preimage_path(&self, point: &[f64]) -> Result<Points<f64>> {
-        let (search, exec) = (Search::new(self)?, Exec::new());
+    pub fn preimage_path(&self, point: &[f64], exec: &Exec) -> Result<Points<f64>> {
+        let search = Search::new(self)?;
         let x = PointsRef::new(point, 1, point.len())?;
-        let scores = self.transform_with(x, &exec)?;
+        let scores = self.transform_with(x, exec)?;
         let mut path = point.to_vec();
-        search.run(scores.row(0), Some(search.inner(x).row(0)), &exec, &mut |y| path.extend(search.outer(y)))?;
+        search.run(scores.row(0), Some(search.inner(x).row(0)), exec, &mut |y| path.extend(search.outer(y)))?;
         let rows = path.len() / point.len();
         Points::new(path, rows, point.len())
     }

@@ -10,8 +10,8 @@ use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::rng::Rng;
 
-/// Points that are fitted at most: 33 fits of so many take 0.3 s on two cores.
-const MOST_POINTS: usize = 300;
+/// Points that are fitted at most: 33 fits of so many take about 0.7 s on two cores.
+const MOST_POINTS: usize = 400;
 /// Values go from the middle by so many half octaves to either side.
 const HALF_OCTAVES: i32 = 16;
 /// A step that changes less than this leaves the picture as it is.
@@ -59,13 +59,13 @@ pub struct SweepStep {
 /// min |Z - c W R|_F = sqrt(1 - s^2),  s the sum of the singular values of Z'W
 /// ```
 ///
-/// It is good to 1e-8. Of more than 300 points a sample is fitted, drawn with the seed of `exec`.
+/// It is good to 1e-8. Of more than 400 points a sample is fitted, drawn with the seed of `exec`.
 ///
 /// # Errors
 /// Fewer than two points, values that are not finite, parameters outside their domain, or cancellation.
 ///
 /// # Cost
-/// 33 fits of at most 300 points: a fraction of a second.
+/// 33 fits of at most 400 points: about a second.
 ///
 /// # Example
 /// ```

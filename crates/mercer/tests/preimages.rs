@@ -253,7 +253,7 @@ fn the_path_goes_from_the_point_to_its_pre_image() -> Result<()> {
     let model = fit(&x, 1.0, 4)?;
     let found = found(&model, &x)?;
     for i in [0, 17, 99] {
-        let path = model.preimage_path(x.row(i))?;
+        let path = model.preimage_path(x.row(i), &Exec::new())?;
         assert_eq!(path.row(0), x.row(i));
         assert_eq!(path.row(path.n() - 1), found.points().row(i));
         assert_eq!(path.n(), found.steps()[i] + 1);
@@ -264,8 +264,8 @@ fn the_path_goes_from_the_point_to_its_pre_image() -> Result<()> {
         let heights: Vec<f64> = path.rows().map(|y| objective(&gaussian(1.0), &x, &g, y)).collect();
         assert!(heights.windows(2).all(|w| w[1] > w[0] - 1e-14), "{heights:?}");
     }
-    assert!(model.preimage_path(&[1.0]).is_err() && model.preimage_path(&[]).is_err());
-    assert!(model.preimage_path(&[1.0, f64::NAN]).is_err());
+    assert!(model.preimage_path(&[1.0], &Exec::new()).is_err() && model.preimage_path(&[], &Exec::new()).is_err());
+    assert!(model.preimage_path(&[1.0, f64::NAN], &Exec::new()).is_err());
     Ok(())
 }
 
@@ -324,7 +324,7 @@ fn other_kernels_have_none() -> Result<()> {
         let (what, z) = (format!("{:?}", model.kernel()), model.scores());
         refused(&what, model.preimages(&x, &Exec::new()).expect_err("another kernel"));
         refused(&what, model.preimages_of_scores(&z, &Exec::new()).expect_err("another kernel"));
-        refused(&what, model.preimage_path(x.row(0)).expect_err("another kernel"));
+        refused(&what, model.preimage_path(x.row(0), &Exec::new()).expect_err("another kernel"));
         refused(&what, AnyModel::KernelPca(model).reconstruct(&z).expect_err("another kernel"));
     }
     Ok(())

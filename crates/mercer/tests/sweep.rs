@@ -18,15 +18,13 @@ fn swept(kernel: &str, x: &Points) -> Result<Option<Sweep>> {
 #[test]
 fn the_rings_part_within_the_interval() -> Result<()> {
     let found = swept("gaussian", &rings(400, 1.0, 0.3))?.expect("a width");
-    assert_eq!((found.parameter, found.sampled, found.steps.len()), ("gamma", 300, 33));
+    assert_eq!((found.parameter, found.sampled, found.steps.len()), ("gamma", 400, 33));
     // The first component parts the rings for gamma in (1.385, 9.124).
     let (low, high) = found.interval.expect("the picture changes");
-    assert!(low < 9.124 && high > 1.385, "{low} {high}");
     assert!((found.middle - 1.205).abs() < 0.02, "{}", found.middle);
     assert!(found.steps.windows(2).all(|w| w[0].value < w[1].value));
     assert!(found.steps[0].change < 0.01 && found.steps[32].change == 0.0, "wide: the picture of PCA");
-    // Whole rings, of which nothing but the range itself changes the picture: no more than a step or two is added to it.
-    let (low, high) = swept("gaussian", &rings(300, 1.0, 0.3))?.and_then(|s| s.interval).expect("the picture changes");
+    // Nothing but the range itself changes the picture of whole rings: no more than a step or two is added to it.
     assert!((0.6..1.385).contains(&low) && (9.124..14.0).contains(&high), "{low} {high}");
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The one table of kernels: names, parameters, defaults, domains, formulas. Every front and every page reads it.
 
+use serde::Serialize;
+
 use super::{Gamma, Kernel, Length, Nu};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::real::shortest;
@@ -35,9 +37,47 @@ pub struct Parameter {
     pub constraint: &'static str,
     /// Whether a number satisfies it.
     pub holds: fn(f64) -> bool,
+    /// The values that are worth trying, for sliders.
+    pub range: Range,
     /// What it does.
     pub about: &'static str,
 }
+
+/// The values of a parameter that are worth trying.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Range {
+    /// From what its rule finds, divided by the factor, to that times the factor, in equal ratios.
+    Around {
+        /// The factor.
+        factor: f64,
+    },
+    /// From low to high, in equal ratios.
+    Ratios {
+        /// The smallest.
+        low: f64,
+        /// The largest.
+        high: f64,
+    },
+    /// From low to high, in equal steps.
+    Steps {
+        /// The smallest.
+        low: f64,
+        /// The largest.
+        high: f64,
+        /// The step.
+        step: f64,
+    },
+    /// One of these.
+    Choices {
+        /// As they are written.
+        choices: &'static [&'static str],
+    },
+}
+
+/// Widths are worth trying far to both sides of what the data suggests: at the ends every kernel is linear, or sees each
+/// point alone.
+const WIDTHS: Range = Range::Around { factor: 256.0 };
 
 /// What may stand for a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +105,7 @@ const DISTANCE_GAMMA: Parameter = Parameter {
     default: "median",
     constraint: "gamma > 0",
     holds: |v| v > 0.0,
+    range: WIDTHS,
     about: "one over the width: a number, median (1 over the median statistic), scale (1/(d variance)) or 1/d",
 };
 const DOT_GAMMA: Parameter = Parameter {
@@ -73,6 +114,7 @@ const DOT_GAMMA: Parameter = Parameter {
     default: "1",
     constraint: "gamma > 0",
     holds: |v| v > 0.0,
+    range: WIDTHS,
     about: "factor of x.y: a number, scale (1/(d variance)) or 1/d",
 };
 const LENGTH: Parameter = Parameter {
@@ -81,6 +123,7 @@ const LENGTH: Parameter = Parameter {
     default: "median",
     constraint: "length > 0",
     holds: |v| v > 0.0,
+    range: WIDTHS,
     about: "width in the units of the data: a number, or median (the median distance)",
 };
 
@@ -109,6 +152,7 @@ pub const KERNELS: &[Entry] = &[
                 default: "0",
                 constraint: "any coef0",
                 holds: |_| true,
+                range: Range::Steps { low: 0.0, high: 5.0, step: 0.1 },
                 about: "constant that mixes in lower degrees",
             },
             Parameter {
@@ -117,6 +161,7 @@ pub const KERNELS: &[Entry] = &[
                 default: "2",
                 constraint: "degree a whole number, 1 or more",
                 holds: |v| v >= 1.0,
+                range: Range::Steps { low: 1.0, high: 10.0, step: 1.0 },
                 about: "how many coordinates are multiplied",
             },
         ],
@@ -139,6 +184,7 @@ pub const KERNELS: &[Entry] = &[
                 default: "",
                 constraint: "sigma2 > 0",
                 holds: |v| v > 0.0 && (1.0 / v).is_finite(),
+                range: WIDTHS,
                 about: "sigma2 in exp(-|x-y|^2 / sigma2), in place of gamma",
             },
             Parameter {
@@ -147,6 +193,7 @@ pub const KERNELS: &[Entry] = &[
                 default: "",
                 constraint: "sigma2 > 0",
                 holds: |v| v > 0.0 && (1.0 / v).is_finite(),
+                range: WIDTHS,
                 about: "sigma2 in exp(-|x-y|^2 / (2 sigma2)), in place of gamma",
             },
         ],
@@ -187,6 +234,7 @@ pub const KERNELS: &[Entry] = &[
                 default: "3/2",
                 constraint: "nu one of 1/2, 3/2, 5/2",
                 holds: |_| true,
+                range: Range::Choices { choices: &["1/2", "3/2", "5/2"] },
                 about: "smoothness",
             },
             LENGTH,
@@ -206,6 +254,7 @@ pub const KERNELS: &[Entry] = &[
                 default: "1",
                 constraint: "alpha > 0",
                 holds: |v| v > 0.0,
+                range: Range::Ratios { low: 0.01, high: 100.0 },
                 about: "spread of the widths; large is one Gaussian",
             },
             LENGTH,
@@ -226,6 +275,7 @@ pub const KERNELS: &[Entry] = &[
                 default: "1",
                 constraint: "any coef0",
                 holds: |_| true,
+                range: Range::Steps { low: -3.0, high: 3.0, step: 0.05 },
                 about: "shift inside tanh",
             },
         ],

@@ -203,7 +203,29 @@ impl KernelPcaModel {
 
     /// Whether dimensions are centred and divided by their standard deviation before the kernel sees them.
     pub fn is_standardised(&self) -> bool {
-        matches!(self.projection.features(), Features::Kernel { standardise: Some(_), .. })
+        self.standardise().is_some()
+    }
+
+    /// By what dimensions are centred and divided before the kernel sees them, if they are.
+    pub fn standardise(&self) -> Option<&Standardise> {
+        match self.projection.features() {
+            Features::Kernel { standardise, .. } => standardise.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The fitted points in their own units, to rounding where they were standardised; `None` for a Gram matrix or an
+    /// operator.
+    pub fn points(&self) -> Option<Points<f64>> {
+        match self.projection.features() {
+            Features::Kernel { landmarks, standardise: None, .. } => Some(landmarks.points().clone()),
+            Features::Kernel { landmarks, standardise: Some(s), .. } => {
+                let x = landmarks.points();
+                Some(Points::from_fn(x.n(), x.d(), |i, j| s.mean[j] + s.scale[j] * x.row(i)[j]))
+            }
+            Features::KernelFn { landmarks, .. } => Some(landmarks.clone()),
+            Features::Explicit { .. } | Features::GramRow { .. } => None,
+        }
     }
 
     /// The mean of each dimension over the fitted points; `None` for a Gram matrix or an operator.
