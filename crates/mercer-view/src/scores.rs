@@ -1,0 +1,71 @@
+//! Scores as points in the plane of two components, or their density where they are many.
+
+use mercer::{AnyModel, Points};
+
+use crate::colour::Colour;
+use crate::figure::{Figure, Layer, Panel, spread};
+use crate::text::{component, count, percent};
+
+/// More points than this are shown as a density, or by a sample where they have colours.
+const MOST_POINTS: usize = 20_000;
+
+/// Two components, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axes {
+    /// The one across.
+    pub x: usize,
+    /// The one up.
+    pub y: usize,
+}
+
+impl Default for Axes {
+    fn default() -> Self {
+        Axes { x: 0, y: 1 }
+    }
+}
+
+/// Scores in the plane of two components; of a single component against the row's number. `density` forces or forbids
+/// to show how many points are where in place of the points.
+pub fn scores(
+    title: &str,
+    scores: &Points<f64>,
+    model: Option<&AnyModel>,
+    colour: &Colour,
+    axes: Axes,
+    density: Option<bool>,
+) -> Figure {
+    let (panel, note) = panel(scores, model, colour, axes, density);
+    Figure { title: title.into(), note, panels: vec![panel], across: 1, compact: false }
+}
+
+/// As [`scores`], one panel of a larger figure, with what should be said about it.
+pub(crate) fn panel(
+    scores: &Points<f64>,
+    model: Option<&AnyModel>,
+    colour: &Colour,
+    axes: Axes,
+    density: Option<bool>,
+) -> (Panel, String) {
+    let (n, k) = (scores.n(), scores.d());
+    let one = k < 2 && axes == Axes::default();
+    let at: Vec<(f64, f64)> = (0..n)
+        .map(|i| (scores.row(i)[axes.x.min(k - 1)], if one { i as f64 } else { scores.row(i)[axes.y] }))
+        .collect();
+    let name = |j: usize| match model.and_then(AnyModel::spectrum).map(|s| s.ratios()) {
+        Some(ratios) if j < ratios.len() => format!("{} ({})", component(j), percent(ratios[j])),
+        _ => component(j),
+    };
+    let many = n > MOST_POINTS;
+    let plain = matches!(colour, Colour::None);
+    let (layer, note) = if density.unwrap_or(many && plain) {
+        (Layer::Density { at }, format!("how many of {} points are where", count(n)))
+    } else if many {
+        let some = spread(n, MOST_POINTS);
+        let at = some.iter().map(|&i| at[i]).collect();
+        (Layer::Points { at, colour: colour.take(&some) }, format!("{} of {} points", count(MOST_POINTS), count(n)))
+    } else {
+        (Layer::Points { at, colour: colour.clone() }, String::new())
+    };
+    let up = if one { "row".to_string() } else { name(axes.y) };
+    (Panel { axes: (name(axes.x), up), layers: vec![layer], ..Panel::default() }, note)
+}

@@ -1,0 +1,166 @@
+//! Words and numbers that every view uses.
+
+use mercer::{AnyModel, Embedding, Kernel};
+
+/// The name of component j, counted from 0.
+pub fn component(j: usize) -> String {
+    format!("PC{}", j + 1)
+}
+
+/// A number to six figures, short where it is short.
+pub fn short(v: f64) -> String {
+    let size = v.abs();
+    if v == 0.0 {
+        return "0".into();
+    }
+    if !(1e-4..1e7).contains(&size) {
+        return format!("{v:.5e}");
+    }
+    let digits = (5 - size.log10().floor() as i32).max(0) as usize;
+    let text = format!("{v:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+/// A count with its thousands apart.
+pub fn count(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(c);
+    }
+    text
+}
+
+/// What is called the eigenvalue of a component: for PCA the variance, for kernel PCA that of HKH.
+pub fn shown_eigenvalues(model: &AnyModel) -> Vec<f64> {
+    match model {
+        AnyModel::Pca(m) => m.spectrum().variances(),
+        other => other.spectrum().map_or_else(Vec::new, |s| s.eigenvalues().to_vec()),
+    }
+}
+
+/// The words for [`shown_eigenvalues`].
+pub fn eigenvalue_meaning(model: &AnyModel) -> &'static str {
+    match model {
+        AnyModel::Pca(m) if m.is_centered() => "variance of the scores with divisor n - 1",
+        AnyModel::Pca(_) => "mean square of the scores with divisor n",
+        _ => "of the centred Gram matrix HKH; divided by n it is the variance of the scores",
+    }
+}
+
+/// The words for a model.
+pub fn describe(model: &AnyModel) -> String {
+    match model {
+        AnyModel::Pca(m) => {
+            let words = describe_pca(m.is_centered(), m.is_standardised(), m.is_whitened(), m.embedding());
+            format!("{words}, by the {} route", m.route().name())
+        }
+        AnyModel::KernelPca(m) => describe_kernel(m.kernel(), m.is_standardised()),
+        AnyModel::Nystroem(m) => {
+            format!("features of the kernel {} from {} landmarks", m.kernel(), count(m.landmarks().n()))
+        }
+        _ => "of a kind that this version does not know".into(),
+    }
+}
+
+/// The words for a kernel model; no kernel means a given Gram matrix.
+pub fn describe_kernel(kernel: Option<&Kernel>, scaled: bool) -> String {
+    match kernel {
+        None => "kernel PCA of a given Gram matrix".into(),
+        Some(kernel) if scaled => format!("kernel PCA, {kernel}, columns divided by their standard deviation"),
+        Some(kernel) => format!("kernel PCA, {kernel}"),
+    }
+}
+
+/// The words for a PCA.
+pub fn describe_pca(centered: bool, scaled: bool, whitened: bool, embedding: &Embedding) -> String {
+    let mut text = String::from(if centered { "PCA, centred" } else { "PCA, not centred" });
+    if scaled {
+        text += ", columns divided by their standard deviation";
+    }
+    if whitened {
+        text += ", whitened";
+    }
+    if *embedding != Embedding::Identity {
+        text += &format!(", of {embedding}");
+    }
+    text
+}
+
+/// The name of a model for a title: short, with its numbers to four figures.
+pub fn title(model: &AnyModel) -> String {
+    match model {
+        AnyModel::Pca(m) if *m.embedding() == Embedding::Identity => "PCA".into(),
+        AnyModel::Pca(m) => format!("PCA of {}", m.embedding()),
+        AnyModel::KernelPca(m) => match m.kernel() {
+            Some(kernel) => format!("kernel PCA, {}", rounded(&kernel.to_string())),
+            None => "kernel PCA of a given Gram matrix".into(),
+        },
+        other => describe(other),
+    }
+}
+
+/// A text with its long numbers cut to four figures.
+pub fn rounded(text: &str) -> String {
+    let mut out = String::new();
+    let mut number = String::new();
+    let flush = |number: &mut String, out: &mut String| {
+        match number.parse::<f64>() {
+            Ok(v) if number.len() > 6 && v != 0.0 => {
+                let figures = 10f64.powi(3 - v.abs().log10().floor() as i32);
+                let v = (v * figures).round() / figures;
+                *out += &if (1e-4..1e7).contains(&v.abs()) { format!("{v}") } else { format!("{v:e}") };
+            }
+            _ => *out += number,
+        }
+        number.clear();
+    };
+    for c in text.chars() {
+        let of_number = c.is_ascii_digit()
+            || (c == '.' && !number.is_empty())
+            || (c == 'e' && number.ends_with(|d: char| d.is_ascii_digit()))
+            || (c == '-' && number.ends_with('e'));
+        if !of_number {
+            flush(&mut number, &mut out);
+            out.push(c);
+        } else {
+            number.push(c);
+        }
+    }
+    flush(&mut number, &mut out);
+    out
+}
+
+/// A share of one as percent.
+pub fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+/// Words as a shell reads them.
+pub fn shell(words: &[String]) -> String {
+    let plain = |w: &String| !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
+    let quoted = words.iter().map(|w| if plain(w) { w.clone() } else { format!("'{}'", w.replace('\'', "'\\''")) });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(short(4.228241706), "4.22824");
+        assert_eq!(short(150.0), "150");
+        assert_eq!(short(0.0), "0");
+        assert_eq!(short(-0.05), "-0.05");
+        assert_eq!(short(1.5e-9), "1.50000e-9");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(12), "12");
+        assert_eq!(rounded("gaussian(gamma=0.123456789) + x1"), "gaussian(gamma=0.1235) + x1");
+        assert_eq!(rounded("matern(nu=3/2, length=123456.789)"), "matern(nu=3/2, length=123500)");
+        assert_eq!(rounded("laplacian(gamma=1.23456789e-9)"), "laplacian(gamma=1.235e-9)");
+    }
+}
