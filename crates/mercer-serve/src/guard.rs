@@ -1,0 +1,143 @@
+//! Who is answered: only requests to this machine by name, from the page itself, with the token.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::error::Refusal;
+
+/// Bytes of a token: 256 bits.
+const TOKEN_BYTES: usize = 32;
+
+/// Nothing but what the page itself needs; no inline scripts, no code made at run time, no frames.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The token, and the names under which this server may be addressed.
+pub(crate) struct Guard {
+    token: String,
+    cookie: String,
+    hosts: Vec<String>,
+}
+
+impl Guard {
+    /// A new token, for a server on this port.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub(crate) fn new(port: u16) -> std::io::Result<Self> {
+        let mut bytes = [0u8; TOKEN_BYTES];
+        getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(format!("no randomness for a token: {e}")))?;
+        let token = bytes.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        // Cookies know no ports: two servers on one machine need names of their own.
+        let cookie = format!("mercer-{port}");
+        let names = ["127.0.0.1", "localhost"].into_iter();
+        let mut hosts: Vec<String> = names.clone().map(|name| format!("{name}:{port}")).collect();
+        // Browsers leave the usual port out.
+        hosts.extend(names.filter(|_| port == 80).map(String::from));
+        Ok(Guard { token, cookie, hosts })
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Whether a request may be answered; `Some` says that it brought the token itself, and is to be given the cookie.
+    fn admit(&self, request: &Request) -> Result<Option<()>, Refusal> {
+        let headers = request.headers();
+        // A name that resolves to this machine without being this machine's: DNS rebinding.
+        let host = text(headers, header::HOST).unwrap_or_default();
+        let other = request.uri().authority().is_some_and(|a| a.as_str() != host);
+        if !self.hosts.iter().any(|h| h == host) || headers.get_all(header::HOST).iter().count() != 1 || other {
+            let help = "open the address that mercer printed";
+            return Err(Refusal::new(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this server does not answer to that name",
+                help,
+            ));
+        }
+        if let Some(origin) = text(headers, header::ORIGIN)
+            && origin.strip_prefix("http://") != Some(host)
+        {
+            return Err(forbidden("requests of other pages are not answered"));
+        }
+        if let Some(site) = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok())
+            && !["same-origin", "none"].contains(&site)
+            && !is_navigation(headers)
+        {
+            return Err(forbidden("requests of other pages are not answered"));
+        }
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|v| v.to_str().ok());
+        let mut pairs = cookies.flat_map(|c| c.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        if pairs.any(|(name, value)| name == self.cookie && same(value, &self.token)) {
+            return Ok(None);
+        }
+        let query = request.uri().query().unwrap_or_default();
+        let given = query.split('&').find_map(|pair| pair.strip_prefix("token="));
+        if given.is_some_and(|given| same(given, &self.token)) {
+            return Ok(Some(()));
+        }
+        Err(forbidden("the token is missing or wrong"))
+    }
+}
+
+fn forbidden(what: &str) -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, what, "open the address that mercer printed, with its token")
+}
+
+/// A link on another page may lead here: it shows the page to who has the token, and tells the other page nothing.
+fn is_navigation(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-mode").is_some_and(|v| v == "navigate")
+        && headers.get("sec-fetch-dest").is_some_and(|v| v == "document")
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name).map(|v| v.to_str().unwrap_or(""))
+}
+
+/// Whether two texts are equal, in a time that does not tell where they differ.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differ, (x, y)| differ | (x ^ y)) == 0
+}
+
+/// Answers who may be answered, and puts the same safe headers on everything.
+pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let admitted = guard.admit(&request);
+    let mut response = match &admitted {
+        Ok(_) => next.run(request).await,
+        Err(refusal) => {
+            let Refusal { status, error, help } = refusal;
+            Refusal { status: *status, error: error.clone(), help: help.clone() }.into_response()
+        }
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cache-control", "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if admitted.is_err() {
+        // Who is not let in takes no place.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Ok(Some(())) = admitted {
+        let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", guard.cookie, guard.token);
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            headers.insert(header::SET_COOKIE, cookie);
+        }
+    }
+    response
+}

@@ -1,0 +1,247 @@
+//! "Copy as": the texts that do what the page shows, without the page.
+
+use std::fmt::Write;
+
+use mercer_io::{Format, Header};
+use mercer_view::shell;
+
+use crate::data::{Data, MissingChoice, Origin};
+use crate::recipe::Recipe;
+
+/// A recipe with what is known about its data.
+pub(crate) struct Texts<'a> {
+    pub(crate) recipe: &'a Recipe,
+    pub(crate) data: &'a Data,
+    /// The columns that are computed with.
+    pub(crate) columns: &'a [String],
+    /// Components.
+    pub(crate) k: usize,
+    pub(crate) seed: u64,
+}
+
+impl Texts<'_> {
+    /// Whether the columns are all of numbers but the label.
+    fn are_usual(&self) -> bool {
+        self.data.usual_columns(self.recipe.label.as_deref()) == self.columns
+    }
+
+    /// What has to be done first, as a comment.
+    fn first(&self) -> Option<String> {
+        (self.data.name == "-").then(|| format!("# the data came by standard input: save it as {} first", self.file()))
+    }
+
+    /// What stands for the data as a file.
+    fn file(&self) -> String {
+        match self.data.name.as_str() {
+            "-" => "data.csv".into(),
+            name if name.starts_with('-') => format!("./{name}"),
+            name => name.into(),
+        }
+    }
+
+    /// The options of the command that say what this recipe says.
+    fn options(&self) -> Vec<String> {
+        let Texts { recipe, data, .. } = self;
+        let mut words = Vec::new();
+        // A value that begins like an option is tied to its own.
+        let mut add = |option: &str, value: &str| match value.starts_with('-') {
+            true => words.push(format!("{option}={value}")),
+            false => words.extend([option.to_string(), value.to_string()]),
+        };
+        let usual = self.are_usual();
+        if !usual {
+            // A name that means something else in a list is given by its number.
+            let plain = |name: &String| !name.is_empty() && !name.contains([',', ':', '!', '@']) && name.trim() == name;
+            let item = |name: &String| match data.table.position(name) {
+                Ok(place) if !plain(name) || name.parse::<usize>().is_ok() => (place + 1).to_string(),
+                _ => name.clone(),
+            };
+            add("--select", &self.columns.iter().map(item).collect::<Vec<_>>().join(","));
+        }
+        // The labels of an embedded set are known, unless columns are chosen or another column takes their place.
+        let known = data.origin == Origin::Embedded && usual;
+        match &recipe.label {
+            Some(label) if !(known && data.label == recipe.label) => add("--label", label),
+            _ => {}
+        }
+        let kept = data.as_text.iter().filter(|name| recipe.label.as_ref() != Some(name));
+        for name in kept.filter(|_| !(known && recipe.label.is_none())) {
+            add("--id", name);
+        }
+        match recipe.missing {
+            MissingChoice::Error => {}
+            MissingChoice::Mean => add("--missing", "mean"),
+            MissingChoice::Drop => add("--missing", "drop"),
+        }
+        if let Some(kernel) = &recipe.kernel {
+            add("--kernel", kernel);
+        }
+        if recipe.scale {
+            words.push("--scale".into());
+        }
+        words.extend(["-k".into(), self.k.to_string()]);
+        if self.seed != 0 {
+            words.extend(["--seed".into(), self.seed.to_string()]);
+        }
+        if let Origin::File { options, .. } = &data.origin {
+            words.extend(options.iter().cloned());
+        }
+        words
+    }
+
+    /// A command, `fit` or `report`, that does the same.
+    pub(crate) fn command(&self, verb: &str, output: &str) -> String {
+        let mut words = vec!["mercer".to_string(), verb.into(), self.file()];
+        words.extend(self.options());
+        words.extend(["-o".to_string(), output.into()]);
+        self.first().into_iter().chain([shell(&words)]).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Python that does the same.
+    pub(crate) fn python(&self) -> String {
+        let Texts { recipe, data, k, .. } = self;
+        // JSON's strings are Python's.
+        let quote = |text: &str| serde_json::to_string(text).unwrap_or_default();
+        let list = |names: &[String]| names.iter().map(|n| quote(n)).collect::<Vec<_>>().join(", ");
+        let names: Vec<String> = data.table.columns.iter().map(|c| c.name.clone()).collect();
+        let unnamed = names.iter().enumerate().all(|(i, name)| *name == format!("x{}", i + 1));
+        let mut text = String::from("import mercer\n");
+        let mut file = self.file();
+        let mut also = String::new();
+        match &data.origin {
+            Origin::Embedded => {
+                also = format!("# mercer data {file} -o {file}.csv\n");
+                file += ".csv";
+            }
+            Origin::File { .. } | Origin::Dropped => {}
+        }
+        also.extend(self.first().map(|line| line + "\n"));
+        let how = &data.how;
+        let read = match how.format.or_else(|| Format::of_name(&file)).unwrap_or(Format::Csv) {
+            Format::Npy => {
+                text += "import numpy as np\n";
+                format!("pd.DataFrame(np.load({}), columns=[{}])", quote(&file), list(&names))
+            }
+            Format::Parquet => format!("pd.read_parquet({})", quote(&file)),
+            format => {
+                let mut read = format!("pd.read_csv({}", quote(&file));
+                match (how.delimiter, format, &data.origin) {
+                    (Some(b'\t'), ..) | (None, Format::Tsv, _) => read += ", sep=\"\\t\"",
+                    (Some(delimiter), ..) => read += &format!(", sep={}", quote(&char::from(delimiter).to_string())),
+                    (None, _, Origin::Embedded) => {}
+                    // Whatever stands between the fields is found out, as here.
+                    (None, ..) => read += ", sep=None, engine=\"python\"",
+                }
+                if how.skip > 0 {
+                    read += &format!(", skiprows={}", how.skip);
+                }
+                if unnamed && how.header != Header::Yes {
+                    read += &format!(", header=None, names=[{}]", list(&names));
+                }
+                read + ")"
+            }
+        };
+        let _ = writeln!(text, "import pandas as pd\n\n{also}table = {read}");
+        let text_columns = data.table.columns.iter().any(|c| !c.is_numeric() && Some(&c.name) != recipe.label.as_ref());
+        let _ = match &recipe.label {
+            Some(label) if self.are_usual() && !text_columns => {
+                writeln!(text, "X = table.drop(columns={})", quote(label))
+            }
+            None if self.are_usual() && !text_columns => writeln!(text, "X = table"),
+            _ => writeln!(text, "X = table[[{}]]", list(self.columns)),
+        };
+        match recipe.missing {
+            MissingChoice::Error => {}
+            MissingChoice::Mean => text += "X = X.fillna(X.mean())\n",
+            MissingChoice::Drop => text += "X = X.dropna()\n",
+        }
+        let seed = if self.seed == 0 { String::new() } else { format!(", random_state={}", self.seed) };
+        let _ = match &recipe.kernel {
+            Some(kernel) => {
+                if recipe.scale {
+                    text += "X = (X - X.mean()) / X.std().replace(0, 1)\n";
+                }
+                writeln!(text, "model = mercer.KernelPCA({k}, kernel={}{seed})", quote(kernel))
+            }
+            None if recipe.scale => writeln!(text, "model = mercer.PCA({k}, scale=True)"),
+            None => writeln!(text, "model = mercer.PCA({k})"),
+        };
+        text += "scores = model.fit_transform(X)\nprint(model.certificate_)\n";
+        text
+    }
+
+    /// Rust that does the same.
+    pub(crate) fn rust(&self) -> String {
+        let Texts { recipe, data, k, .. } = self;
+        let mut text = self.first().map(|line| line.replace('#', "//") + "\n").unwrap_or_default();
+        let exec = if self.seed == 0 { "" } else { "Exec, " };
+        let _ = match &recipe.kernel {
+            Some(_) => writeln!(text, "use mercer::{{{exec}Kernel, KernelPca}};"),
+            None => writeln!(text, "use mercer::Pca;"),
+        };
+        let missing = match recipe.missing {
+            MissingChoice::Error => None,
+            MissingChoice::Mean => Some("Mean"),
+            MissingChoice::Drop => Some("Drop"),
+        };
+        let how = &data.how;
+        let mut options = Vec::new();
+        if let Some(format) = how.format {
+            options.push(format!("format: Some(Format::{format:?})"));
+        }
+        if let Some(delimiter) = how.delimiter {
+            options.push(format!("delimiter: Some(b{:?})", char::from(delimiter)));
+        }
+        if how.header != Header::Auto {
+            options.push(format!("header: Header::{:?}", how.header));
+        }
+        if how.skip > 0 {
+            options.push(format!("skip: {}", how.skip));
+        }
+        let mut uses = vec!["Table"];
+        uses.extend(how.format.map(|_| "Format"));
+        uses.extend((how.header != Header::Auto).then_some("Header"));
+        uses.extend(missing.map(|_| "Missing"));
+        uses.extend(if options.is_empty() { &["read"][..] } else { &["ReadOptions", "read_with"] });
+        uses.sort_by_key(|name| (name.starts_with('r'), *name));
+        let _ = writeln!(text, "use mercer_io::{{{}}};\n", uses.join(", "));
+        let file = self.file();
+        let _ = match options.is_empty() {
+            true => writeln!(text, "let table = read({file:?})?;"),
+            false => {
+                let options = options.join(", ");
+                let _ = writeln!(text, "let options = ReadOptions {{ {options}, ..Default::default() }};");
+                writeln!(text, "let table = read_with({file:?}, &options)?;")
+            }
+        };
+        let names: Vec<String> = self.columns.iter().map(|c| format!("{c:?}")).collect();
+        let _ = writeln!(text, "let columns = [{}];", names.join(", "));
+        text += "let columns = columns.iter().map(|c| table.column(c).cloned()).collect::<Result<_, _>>()?;\n";
+        let _ = match missing {
+            None => writeln!(text, "let x = Table::new(\"x\", columns)?.points()?;"),
+            Some(missing) => {
+                text += "let mut x = Table::new(\"x\", columns)?;\n";
+                let _ = writeln!(text, "x.resolve_missing(Missing::{missing}, &mut Table::new(\"\", vec![])?)?;");
+                writeln!(text, "let x = x.points()?;")
+            }
+        };
+        let scale = if recipe.scale { ".standardise(true)" } else { "" };
+        match &recipe.kernel {
+            Some(kernel) => {
+                let fit = match self.seed {
+                    0 => "fit(&x)".to_string(),
+                    seed => format!("fit_with(&x, &Exec::new().seed({seed}))"),
+                };
+                let _ = writeln!(text, "let kernel: Kernel = {kernel:?}.parse()?;");
+                let _ = writeln!(text, "let model = KernelPca::new(kernel).components({k}){scale}.{fit}?;");
+                text += "let scores = model.scores();\n";
+            }
+            None => {
+                let _ = writeln!(text, "let model = Pca::new().components({k}){scale}.fit(&x)?;");
+                text += "let scores = model.transform(&x)?;\n";
+            }
+        }
+        text += "println!(\"{}\", model.certificate());\n";
+        text
+    }
+}

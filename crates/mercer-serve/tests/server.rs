@@ -1,0 +1,422 @@
+//! The server as an attacker and as a clumsy client see it: raw requests over a socket.
+#![allow(missing_docs, clippy::unwrap_used, clippy::type_complexity)]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use mercer::Exec;
+use mercer_serve::{Server, ServerOptions};
+use serde_json::{Value, json};
+
+struct Running {
+    address: SocketAddr,
+    token: String,
+}
+
+/// One server for all tests, as one server has many clients.
+fn server() -> &'static Running {
+    static RUNNING: OnceLock<Running> = OnceLock::new();
+    RUNNING.get_or_init(|| {
+        let exec = Exec::new().memory(800_000_000);
+        let server = Server::new(ServerOptions { given: None, exec, port: 0 }).expect("a port");
+        let url = server.url();
+        let (address, token) = url.strip_prefix("http://").unwrap().split_once("/?token=").unwrap();
+        let running = Running { address: address.parse().unwrap(), token: token.into() };
+        std::thread::spawn(move || server.run());
+        running
+    })
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&self.body)))
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let found = self.head.lines().find(|l| l.to_lowercase().starts_with(&format!("{name}:")))?;
+        Some(found.split_once(':')?.1.trim())
+    }
+}
+
+/// Sends these bytes and reads until the server closes.
+fn raw(bytes: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(server().address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // A server that refuses a body early may close before all of it was written.
+    let _ = stream.write_all(bytes);
+    let mut all = Vec::new();
+    let _ = stream.read_to_end(&mut all);
+    let end = all.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(all.len());
+    let head = String::from_utf8_lossy(&all[..end]).into_owned();
+    let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
+    Answer { status, body: all.get(end + 4..).unwrap_or_default().to_vec(), head }
+}
+
+fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    let host = server().address.to_string();
+    let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        text += &format!("Host: {host}\r\n");
+    }
+    for (name, value) in headers {
+        text += &format!("{name}: {value}\r\n");
+    }
+    let mut bytes = (text + "\r\n").into_bytes();
+    bytes.extend_from_slice(body);
+    raw(&bytes)
+}
+
+fn cookie() -> String {
+    format!("mercer-{}={}", server().address.port(), server().token)
+}
+
+/// As the page asks.
+fn asked(method: &str, path: &str, body: &[u8]) -> Answer {
+    let origin = format!("http://{}", server().address);
+    request(method, path, &[("Cookie", &cookie()), ("Origin", &origin), ("Content-Type", "application/json")], body)
+}
+
+fn fit(recipe: &Value) -> Value {
+    let answer = asked("POST", "/api/fit", recipe.to_string().as_bytes());
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    let last = text.lines().rfind(|l| l.starts_with("data: ")).unwrap_or_else(|| panic!("{} {text}", answer.status));
+    serde_json::from_str(&last[6..]).unwrap()
+}
+
+fn rings(kernel: &str) -> Value {
+    let start = asked("GET", "/api/start", b"").json();
+    let rings = start["data"].as_array().unwrap().iter().find(|d| d["name"] == "rings").unwrap()["id"].clone();
+    json!({"data": rings, "columns": null, "label": "ring", "kernel": kernel, "components": 3})
+}
+
+#[test]
+fn without_the_token_nothing_is_told() {
+    for path in ["/", "/app.js", "/api/start", "/api/results/5/files/model", "/nowhere", "/?token=", "/?token=0"] {
+        let answer = request("GET", path, &[], b"");
+        assert_eq!(answer.status, 403, "{path}");
+        let said = answer.json();
+        assert!(said["error"].is_string() && said["help"].is_string(), "{said}");
+        assert!(answer.header("set-cookie").is_none(), "{path}");
+    }
+    let almost = format!("{}0", &server().token[..server().token.len() - 1]);
+    let almost = if almost == server().token { format!("{}1", &almost[..almost.len() - 1]) } else { almost };
+    assert_eq!(request("GET", &format!("/?token={almost}"), &[], b"").status, 403);
+    assert_eq!(request("POST", "/api/fit", &[], b"{}").status, 403);
+    assert!(server().token.len() * 4 >= 128, "bits of the token");
+}
+
+#[test]
+fn the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_get() {
+    let answer = request("GET", &format!("/?token={}", server().token), &[], b"");
+    assert_eq!(answer.status, 200);
+    let cookie = answer.header("set-cookie").expect("a cookie");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"), "{cookie}");
+    assert!(answer.header("content-type").unwrap().starts_with("text/html"));
+    assert_eq!(asked("GET", "/api/start", b"").status, 200);
+}
+
+#[test]
+fn every_answer_has_the_safe_headers() {
+    for (method, path, with) in [
+        ("GET", "/", true),
+        ("GET", "/api/start", true),
+        ("GET", "/nowhere", true),
+        ("GET", "/", false),
+        ("DELETE", "/", true),
+    ] {
+        let answer = if with { asked(method, path, b"") } else { request(method, path, &[], b"") };
+        let policy = answer.header("content-security-policy").expect(path);
+        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+        assert_eq!(answer.header("x-frame-options"), Some("DENY"), "{path}");
+        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{path}");
+        assert!(!answer.head.to_lowercase().contains("access-control-allow"), "{}", answer.head);
+    }
+    let page = asked("GET", "/", b"");
+    let text = String::from_utf8_lossy(&page.body).into_owned();
+    assert!(!text.contains("http://") && !text.contains("https://"), "the page asks nobody else");
+    assert_eq!(asked("OPTIONS", "/api/fit", b"").header("access-control-allow-origin"), None);
+}
+
+#[test]
+fn other_names_and_other_origins_are_refused() {
+    let port = server().address.port();
+    let cookie = cookie();
+    for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1", &format!("127.0.0.1:{}", port ^ 1), ""] {
+        let answer = request("GET", "/api/start", &[("Host", host), ("Cookie", &cookie)], b"");
+        assert!(answer.status == 421 || answer.status == 400, "{host}: {}", answer.status);
+    }
+    for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}")] {
+        assert_eq!(request("GET", "/api/start", &[("Host", &host), ("Cookie", &cookie)], b"").status, 200, "{host}");
+    }
+    for origin in ["http://evil.example", "null", "https://127.0.0.1", &format!("http://127.0.0.1:{}", port ^ 1)] {
+        let answer = request("POST", "/api/data", &[("Origin", origin), ("Cookie", &cookie)], b"a\n1\n2\n");
+        assert_eq!(answer.status, 403, "{origin}");
+    }
+    let answer = request("GET", "/api/start", &[("Sec-Fetch-Site", "cross-site"), ("Cookie", &cookie)], b"");
+    assert_eq!(answer.status, 403);
+    // A link on another page, followed by a person who has the token.
+    let link = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")];
+    assert_eq!(request("GET", &format!("/?token={}", server().token), &link, b"").status, 200);
+}
+
+#[test]
+fn a_fit_is_what_the_library_gives() {
+    let told = fit(&rings("gaussian(gamma=3)"));
+    assert_eq!(told["n"], 400);
+    assert_eq!(told["agreement"]["first"]["correct"], 400);
+    assert!(told["pca"]["agreement"]["first"]["correct"].as_u64().unwrap() < 300);
+    assert_eq!(told["kernel"], "gaussian(gamma=3)");
+    assert_eq!(told["command"], "mercer fit rings --kernel 'gaussian(gamma=3)' -k 3 -o rings");
+    let x = mercer_io::read("rings").unwrap().points().unwrap();
+    let kernel: mercer::Kernel = "gaussian(gamma=3)".parse().unwrap();
+    let model = mercer::KernelPca::new(kernel).components(3).fit(&x).unwrap();
+    let id = &told["id"];
+    let bytes = asked("GET", &format!("/api/results/{id}/columns?of=scores&x=0&y=2"), b"").body;
+    let found: Vec<f32> = bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    let scores = model.scores();
+    let expected: Vec<f32> = scores.column(0).into_iter().chain(scores.column(2)).map(|v| v as f32).collect();
+    assert_eq!(found, expected);
+    // The way to a pre-image, a field, rows, files.
+    let point = asked("GET", &format!("/api/results/{id}/points/7"), b"").json();
+    assert_eq!(point["kind"], "pre-image", "{point}");
+    assert_eq!(point["path"].as_array().unwrap().len(), model.preimage_path(x.row(7), &Exec::new()).unwrap().n());
+    let field = asked("GET", &format!("/api/results/{id}/field?component=1"), b"").json();
+    assert_eq!(field["values"].as_array().unwrap().len() as u64, field["size"].as_u64().unwrap().pow(2));
+    let rows = asked("POST", &format!("/api/results/{id}/rows"), br#"{"rows": [0, 399, 400, 1000000]}"#).json();
+    assert_eq!(rows["rows"].as_array().unwrap().len(), 2);
+    for (name, begins) in [
+        ("scores.csv", &b"ring,PC1"[..]),
+        ("report.html", b"<!doctype html>"),
+        ("scores.svg", b"<svg"),
+        ("scree.png", b"\x89PNG"),
+        ("contours.pdf", b"%PDF"),
+        ("kernel.svg", b"<svg"),
+    ] {
+        let file = asked("GET", &format!("/api/results/{id}/files/{name}"), b"");
+        assert!(file.status == 200 && file.body.starts_with(begins), "{name} {}", file.status);
+        assert!(file.header("content-disposition").unwrap().starts_with("attachment"), "{name}");
+    }
+    let bytes = asked("GET", &format!("/api/results/{id}/files/model"), b"").body;
+    let saved = mercer_io::SavedModel::from_bytes("model", &bytes).unwrap();
+    assert_eq!(saved.columns, ["x", "y"]);
+}
+
+/// The texts of `tests/copied` are run: those of Rust as documentation tests, those of Python by its tests, which compare
+/// the scores with those here.
+#[test]
+fn what_is_copied_is_what_is_tested() {
+    let start = asked("GET", "/api/start", b"").json();
+    let wine = start["data"].as_array().unwrap().iter().find(|d| d["name"] == "wine").unwrap()["id"].clone();
+    let columns = asked("GET", &format!("/api/data/{wine}"), b"").json()["chosen"].clone();
+    let some: Vec<Value> = columns.as_array().unwrap()[1..].to_vec();
+    let kernel = json!({"data": wine, "columns": some, "label": "class", "scale": true, "kernel": "gaussian(gamma=0.05)", "components": 3});
+    let pca =
+        json!({"data": wine, "columns": columns, "label": "class", "missing": "mean", "kernel": null, "components": 2});
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/copied");
+    let again = std::env::var_os("MERCER_COPY").is_some();
+    for (name, recipe) in [("kernel", kernel), ("pca", pca)] {
+        let told = fit(&recipe);
+        let file = format!("/api/results/{}/files/scores.csv", told["id"]);
+        let scores = String::from_utf8(asked("GET", &file, b"").body).unwrap();
+        for (end, text) in
+            [("rs", told["rust"].as_str().unwrap()), ("py", told["python"].as_str().unwrap()), ("csv", &scores)]
+        {
+            let path = folder.join(format!("{name}.{end}"));
+            if again {
+                std::fs::write(&path, text).unwrap();
+            }
+            let kept = std::fs::read_to_string(&path).unwrap();
+            if end == "csv" {
+                close(&kept, text);
+            } else {
+                assert_eq!(kept, text, "{}: MERCER_COPY=1 writes it anew", path.display());
+            }
+        }
+    }
+}
+
+/// Tables with equal words and nearly equal numbers: the last digits are the processor's.
+fn close(a: &str, b: &str) {
+    assert_eq!(a.lines().count(), b.lines().count());
+    for (x, y) in a.split([',', '\n']).zip(b.split([',', '\n'])) {
+        match (x.parse::<f64>(), y.parse::<f64>()) {
+            (Ok(x), Ok(y)) => assert!((x - y).abs() < 1e-9, "{x} {y}"),
+            _ => assert_eq!(x, y),
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_words() {
+    let good = rings("gaussian");
+    let with = |change: fn(&mut Value)| {
+        let mut recipe = good.clone();
+        change(&mut recipe);
+        let answer = asked("POST", "/api/fit", recipe.to_string().as_bytes());
+        if answer.status == 200 { fit(&recipe) } else { answer.json() }
+    };
+    let cases: [(&str, fn(&mut Value)); 9] = [
+        ("no such table", |r| r["data"] = json!(99_999)),
+        ("gausian", |r| r["kernel"] = json!("gausian")),
+        ("gamma = -1", |r| r["kernel"] = json!("gaussian(gamma=-1)")),
+        ("components", |r| r["components"] = json!(0)),
+        ("components", |r| r["components"] = json!(1_000_000)),
+        ("zz", |r| r["columns"] = json!(["zz"])),
+        ("ring", |r| {
+            r["columns"] = json!(["ring"]);
+            r["label"] = json!(null);
+        }),
+        ("no column", |r| r["columns"] = json!([])),
+        ("unknown field", |r| r["path"] = json!("/etc/passwd")),
+    ];
+    for (what, change) in cases {
+        let said = with(change);
+        let error = said["error"].as_str().unwrap_or_else(|| panic!("{what}: {said}"));
+        assert!(what == "no such table" || error.contains(what), "{what}: {said}");
+        assert!(said["help"].is_string(), "{what}: {said}");
+    }
+    for (method, path, body) in [
+        ("POST", "/api/fit", &b"not json"[..]),
+        ("POST", "/api/fit", b"[]"),
+        ("GET", "/api/data/x", b""),
+        ("GET", "/api/data/123456", b""),
+        ("GET", "/api/results/123456/field", b""),
+        ("GET", "/api/results/-1/columns?of=scores", b""),
+        ("GET", "/api/results/1/files/..%2f..%2fetc%2fpasswd", b""),
+        ("GET", "/../../etc/passwd", b""),
+        ("GET", "/app.js/../../Cargo.toml", b""),
+        ("PUT", "/api/start", b""),
+    ] {
+        let answer = asked(method, path, body);
+        assert!((400..500).contains(&answer.status), "{method} {path}: {}", answer.status);
+        let said = answer.json();
+        assert!(said["error"].is_string() && said["help"].is_string(), "{path}: {said}");
+    }
+}
+
+#[test]
+fn uploads_good_bad_and_huge() {
+    let good = asked("POST", "/api/data?name=..%2F..%2Fmy%20data.csv", b"a,b,kind\n1,2,x\n3,4,y\n5,7,x\n");
+    let said = good.json();
+    assert_eq!((good.status, &said["name"], &said["rows"]), (200, &json!("my data.csv"), &json!(3)), "{said}");
+    assert_eq!(said["label"], "kind");
+    let told =
+        fit(&json!({"data": said["id"], "columns": ["a", "b"], "label": "kind", "kernel": null, "components": 2}));
+    assert_eq!(told["command"], "mercer fit 'my data.csv' --label kind -k 2 -o 'my data'", "{told}");
+    for (body, what) in [
+        (&b"a,b\n1,2\n3\n"[..], "line 3"),
+        (b"", "no rows"),
+        (b"\xff\xfe\x00\x01binary\x00", ""),
+        (b"PAR1not a parquet filePAR1", ""),
+        (b"\x93NUMPY\x01\x00\x10\x00{'descr': 'nonsense'}", ""),
+        (b"a,a\n1,2\n", "twice"),
+    ] {
+        let answer = asked("POST", "/api/data?name=x.csv", body);
+        assert!((400..500).contains(&answer.status), "{} {}", answer.status, String::from_utf8_lossy(&answer.body));
+        let said = answer.json();
+        assert!(said["error"].as_str().unwrap().contains(what), "{said}");
+    }
+    // More than the limit, told by its length: refused before it is read.
+    let head = format!(
+        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nConnection: close\r\nContent-Length: 900000000\r\n\r\n1,2\n",
+        server().address,
+        cookie()
+    );
+    let huge = raw(head.as_bytes());
+    assert_eq!(huge.status, 413);
+    assert!(huge.json()["help"].is_string());
+    // And one that does not tell.
+    let mut endless = format!(
+        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
+        server().address,
+        cookie()
+    )
+    .into_bytes();
+    for _ in 0..110 {
+        endless.extend_from_slice(b"100000\r\n");
+        endless.extend(std::iter::repeat_n(b'1', 0x10_0000));
+        endless.extend_from_slice(b"\r\n");
+    }
+    let answer = raw(&endless);
+    assert!(answer.status == 413 || answer.status == 0, "{}", answer.status);
+    assert_eq!(asked("GET", "/api/start", b"").status, 200, "the server goes on");
+}
+
+#[test]
+fn many_requests_at_once_neither_starve_nor_crash_it() {
+    let recipe = rings("laplacian");
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        // Connections that say nothing, and some that begin and do not go on.
+        let mut idle: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server().address).unwrap()).collect();
+        idle.iter_mut().for_each(|s| s.write_all(b"GET / HTTP/1.1\r\nHost:").unwrap());
+        let fits: Vec<_> = (0..16).map(|_| scope.spawn(|| fit(&recipe))).collect();
+        let quick: Vec<_> = (0..16).map(|_| scope.spawn(|| asked("GET", "/api/start", b"").status)).collect();
+        for answer in quick {
+            assert_eq!(answer.join().unwrap(), 200);
+        }
+        for told in fits {
+            assert_eq!(told.join().unwrap()["n"], 400);
+        }
+    });
+    assert!(start.elapsed() < Duration::from_secs(120));
+    assert_eq!(asked("GET", "/api/start", b"").status, 200);
+}
+
+#[test]
+fn who_stops_listening_stops_the_fit() {
+    // A fit of many seconds: 30,000 points without structure, many components.
+    let mut seed = 1u64;
+    let mut csv = String::from("a,b,c,d,e,f\n");
+    for _ in 0..30_000 {
+        for j in 0..6 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            csv += &format!("{:.6}{}", (seed >> 11) as f64 / (1u64 << 53) as f64, if j == 5 { '\n' } else { ',' });
+        }
+    }
+    let small = fit(&rings("gaussian(gamma=1)"));
+    let data = asked("POST", "/api/data?name=noise.csv", csv.as_bytes()).json();
+    let recipe =
+        json!({"data": data["id"], "columns": null, "label": null, "kernel": "gaussian(gamma=20)", "components": 40});
+    let begin = |method: &str, path: &str, body: &str| {
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            server().address,
+            cookie(),
+            body.len()
+        );
+        let mut stream = TcpStream::connect(server().address).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    };
+    // Two of them take both turns.
+    let long: Vec<TcpStream> = (0..2).map(|_| begin("POST", "/api/fit", &recipe.to_string())).collect();
+    for mut stream in &long {
+        let mut some = [0u8; 2000];
+        let mut seen = String::new();
+        while !seen.contains("event: progress") {
+            let n = stream.read(&mut some).unwrap();
+            assert!(n > 0, "{seen}");
+            seen += &String::from_utf8_lossy(&some[..n]);
+        }
+    }
+    // Many that are given up while they wait leave the queue, and reports that nobody wants any more are not written.
+    for _ in 0..40 {
+        drop(begin("POST", "/api/fit", &recipe.to_string()));
+        drop(begin("GET", &format!("/api/results/{}/files/report.html", small["id"]), ""));
+    }
+    drop(long);
+    let start = Instant::now();
+    assert_eq!(fit(&rings("gaussian(gamma=2)"))["n"], 400);
+    assert!(start.elapsed() < Duration::from_secs(20), "the fits went on for {:?}", start.elapsed());
+}

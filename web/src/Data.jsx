@@ -1,0 +1,108 @@
+import { useMemo, useRef } from "preact/hooks";
+
+const count = (n) => n.toLocaleString("en");
+// More columns than this are not listed one by one.
+const LISTED = 300;
+
+// Which table, which columns, which label.
+export function Data({ start, data, settings, onData, onFile, onSettings }) {
+  const file = useRef(null);
+  const chosen = useMemo(
+    () => new Set(settings.columns ?? data.columns.filter((c) => c.numeric).map((c) => c.name)),
+    [data, settings.columns],
+  );
+  const numeric = useMemo(() => data.columns.filter((c) => c.numeric && c.name !== settings.label), [data, settings.label]);
+  const toggle = (name) => {
+    const next = numeric.map((c) => c.name).filter((n) => (n === name ? !chosen.has(n) : chosen.has(n)));
+    onSettings({ columns: next });
+  };
+  const gaps = useMemo(() => data.columns.some((c) => chosen.has(c.name) && c.missing > 0), [data, chosen]);
+  const list = useMemo(
+    () => (
+      <ul class="columns">
+        {numeric.slice(0, LISTED).map((c) => (
+          <li key={c.name}>
+            <label>
+              <input type="checkbox" checked={chosen.has(c.name)} onChange={() => toggle(c.name)} /> {c.name}
+              {c.missing > 0 && <span class="soft"> ({count(c.missing)} missing)</span>}
+            </label>
+          </li>
+        ))}
+        {numeric.length > LISTED && <li class="soft">and {count(numeric.length - LISTED)} more, all or none of them</li>}
+      </ul>
+    ),
+    [numeric, chosen],
+  );
+  return (
+    <fieldset>
+      <legend>Data</legend>
+      <label>
+        Table
+        <select id="data" value={data.id} onChange={(event) => onData(Number(event.target.value))}>
+          {start.data.map((d) => (
+            <option value={d.id}>
+              {d.name} ({count(d.rows)} rows)
+            </option>
+          ))}
+        </select>
+      </label>
+      <p class="soft">{data.about}</p>
+      <p>
+        <button type="button" onClick={() => file.current.click()}>
+          Open a file…
+        </button>{" "}
+        <span class="soft">or drop a CSV, TSV, NPY or Parquet file on the page; it stays on this machine</span>
+        <input
+          ref={file}
+          id="file"
+          class="hidden"
+          type="file"
+          tabIndex={-1}
+          aria-label="A file to explore"
+          accept=".csv,.tsv,.txt,.npy,.parquet"
+          onChange={(event) => {
+            if (event.target.files[0]) onFile(event.target.files[0]);
+            event.target.value = "";
+          }}
+        />
+      </p>
+      <label>
+        Label
+        <select id="label" value={settings.label ?? ""} onChange={(event) => onSettings({ label: event.target.value || null })}>
+          <option value="">none</option>
+          {data.columns.map((c) => (
+            <option value={c.name}>{c.name}</option>
+          ))}
+        </select>
+      </label>
+      <details>
+        <summary>
+          Columns: {chosen.size} of {numeric.length}
+        </summary>
+        <p>
+          <button type="button" class="link" onClick={() => onSettings({ columns: numeric.map((c) => c.name) })}>
+            all
+          </button>{" "}
+          <button type="button" class="link" onClick={() => onSettings({ columns: [] })}>
+            none
+          </button>
+        </p>
+        {list}
+      </details>
+      {gaps && (
+        <label>
+          Missing values
+          <select id="missing" value={settings.missing} onChange={(event) => onSettings({ missing: event.target.value })}>
+            <option value="error">refuse</option>
+            <option value="mean">fill with the column's mean</option>
+            <option value="drop">drop the row</option>
+          </select>
+        </label>
+      )}
+      <label class="check">
+        <input id="scale" type="checkbox" checked={settings.scale} onChange={(event) => onSettings({ scale: event.target.checked })} />{" "}
+        Divide columns by their standard deviation
+      </label>
+    </fieldset>
+  );
+}

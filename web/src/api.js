@@ -1,0 +1,69 @@
+// What the page asks of its server. Errors carry the server's words and its remedy.
+
+export class Refused extends Error {
+  constructor({ error, help }) {
+    super(error);
+    this.help = help;
+  }
+}
+
+async function answered(response) {
+  if (response.ok) return response;
+  let said = { error: `the server answered ${response.status}`, help: "load the page again" };
+  try {
+    said = await response.json();
+  } catch {
+    // no JSON: the words above stand
+  }
+  throw new Refused(said);
+}
+
+async function ask(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused({ error: "the server does not answer", help: "is `mercer explore` still running?" });
+  }
+  return answered(response);
+}
+
+const asJson = (body, signal) => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+  signal,
+});
+
+export const getJson = async (path, signal) => (await ask(path, { signal })).json();
+export const postJson = async (path, body, signal) => (await ask(path, asJson(body, signal))).json();
+export const getFloats = async (path, signal, kind = Float32Array) =>
+  new kind(await (await ask(path, { signal })).arrayBuffer());
+
+export const upload = async (file) =>
+  (await ask(`/api/data?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file })).json();
+
+// Fits a recipe; `onProgress` is told how it goes. Aborting the signal stops the fit on the server.
+export async function fit(recipe, onProgress, signal) {
+  const response = await ask("/api/fit", asJson(recipe, signal));
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Refused({ error: "the fit ended without a result", help: "try it again" });
+    text += value;
+    let end;
+    while ((end = text.indexOf("\n\n")) >= 0) {
+      const lines = text.slice(0, end).split("\n");
+      text = text.slice(end + 2);
+      const field = (name) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+      const event = field("event");
+      if (!event) continue;
+      const data = JSON.parse(field("data"));
+      if (event === "progress") onProgress(data);
+      else if (event === "done") return data;
+      else throw new Refused(data);
+    }
+  }
+}
