@@ -37,6 +37,12 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Check Mercer's conditions: symmetric, positive semi-definite
     Check(CheckArgs),
+    /// Pictures: scores, scree, loadings, kernel matrix, contours, reconstruction
+    Plot(PlotArgs),
+    /// One HTML page that tells what was found, for people who were not there
+    Report(ReportArgs),
+    /// A page in the browser, on this machine only, where moving a slider refits the model
+    Explore(ExploreArgs),
     /// Every step of the textbook on a few rows, with its equation
     Steps(StepsArgs),
     /// The kernels, their parameters and formulas
@@ -76,7 +82,7 @@ pub(crate) struct DataArgs {
     pub(crate) read: ReadArgs,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct ReadArgs {
     /// Columns to use: names, ranges a:f, numbers from 1, @numbers, @text; !x leaves out
@@ -179,10 +185,9 @@ pub(crate) struct KernelArgs {
     pub(crate) coef0: Option<String>,
 }
 
+/// What is fitted.
 #[derive(Args, Debug)]
-pub(crate) struct FitArgs {
-    #[command(flatten)]
-    pub(crate) data: DataArgs,
+pub(crate) struct ModelArgs {
     /// Components: a number, a share of the variance like 0.95, or all [default: 10, or as many as there are]
     #[arg(help_heading = "Model", short = 'k', long, value_name = "K", value_parser = components)]
     pub(crate) components: Option<Components>,
@@ -214,6 +219,14 @@ pub(crate) struct FitArgs {
         value_name = "ROUTE"
     )]
     pub(crate) route: RouteArg,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
     /// Write PREFIX.scores.csv, PREFIX.eigenvalues.csv, PREFIX.loadings.csv (linear models) and
     /// PREFIX.mercer.safetensors; - writes the scores to standard output
     #[arg(help_heading = "Output", short, long, value_name = "PREFIX", value_parser = prefix)]
@@ -227,6 +240,9 @@ pub(crate) struct FitArgs {
     /// Print the plan and stop
     #[arg(help_heading = "Output", long)]
     pub(crate) explain: bool,
+    /// No picture of the scores after the fit; there is none either where the output is no terminal
+    #[arg(help_heading = "Output", long)]
+    pub(crate) no_plot: bool,
     /// Keep each finished pass of a long fit in this folder, until the fit is done
     #[arg(help_heading = "Long runs", long, value_name = "DIR", requires = "kernel")]
     pub(crate) checkpoint: Option<String>,
@@ -329,6 +345,95 @@ pub(crate) struct CheckArgs {
     /// Print as JSON
     #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
+}
+
+/// What is shown: a model, scores, or data that a model is fitted to.
+#[derive(Args, Debug)]
+pub(crate) struct ShownArgs {
+    /// Model file, table of scores (with a column PC1), or data to fit
+    pub(crate) input: String,
+    /// Data to show a model on: file, -, or embedded set
+    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Colour points by this column, of labels or of numbers [default: the labels]
+    #[arg(help_heading = "Picture", long, value_name = "COLUMN")]
+    pub(crate) by: Option<String>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Without -o the picture goes to the terminal in characters, or as SVG to whatever reads the standard output.
+A model file of PCA does not hold its points: name the data after it.")]
+pub(crate) struct PlotArgs {
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+    /// What to draw
+    #[arg(help_heading = "Picture", long, value_enum, default_value = "scores", value_name = "KIND")]
+    pub(crate) kind: PlotKind,
+    /// Two components to draw (as 1,3) or, of a reconstruction, two columns by name [default: the first two]
+    #[arg(help_heading = "Picture", long, value_name = "A,B")]
+    pub(crate) axes: Option<String>,
+    /// How many points are where, in place of the points [default: above 20,000 points without colours]
+    #[arg(help_heading = "Picture", long)]
+    pub(crate) density: bool,
+    /// Draw in characters
+    #[arg(help_heading = "Output", long, conflicts_with_all = ["output", "format"])]
+    pub(crate) terminal: bool,
+    /// File to write: .svg, .png or .pdf; - for standard output
+    #[arg(help_heading = "Output", short, long, value_name = "FILE")]
+    pub(crate) output: Option<String>,
+    /// Format of the picture [default: by the file's name, else svg]
+    #[arg(help_heading = "Output", long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<ImageArg>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlotKind {
+    /// Points in the plane of two components
+    Scores,
+    /// Shares of the variance, with the certificate's error bars
+    Scree,
+    /// Scores and an arrow per column, of a linear model
+    Loadings,
+    /// Gram matrix and centred Gram matrix, points in the order of their clusters
+    Kernel,
+    /// Each component over the plane of two-dimensional data
+    Contours,
+    /// Points, and what the components keep of them
+    Reconstruction,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ImageArg {
+    Svg,
+    Png,
+    Pdf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+    /// File to write, - for standard output
+    #[arg(help_heading = "Output", short, long, default_value = "report.html", value_name = "FILE")]
+    pub(crate) output: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExploreArgs {
+    /// File, - for standard input, or embedded set [default: the embedded sets]
+    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Port to listen on [default: one that is free]
+    #[arg(help_heading = "Page", long, default_value_t = 0, value_name = "N", hide_default_value = true)]
+    pub(crate) port: u16,
+    /// Print the address and open no browser
+    #[arg(help_heading = "Page", long)]
+    pub(crate) no_open: bool,
 }
 
 #[derive(Args, Debug)]

@@ -3,8 +3,9 @@
 use mercer_io::{DATA_SETS, read};
 
 use crate::args::DataSetArgs;
-use crate::output::{Failure, Outcome, Result, Terminal, count, table};
+use crate::output::{Failure, Outcome, Result, Terminal, table};
 use crate::transform::write;
+use mercer_view::count;
 
 pub(crate) fn run(args: &DataSetArgs, terminal: &mut Terminal) -> Result {
     let Some(name) = &args.name else {

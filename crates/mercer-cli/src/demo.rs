@@ -8,12 +8,11 @@ use mercer::{Agreement, Exec, Gamma, KMeans, Kernel, KernelPca, Pca, Points};
 use mercer_io::{Column, Format, Outputs, Table, read, write_table};
 
 use crate::args::{DemoArgs, RunArgs};
-use crate::fit::component;
 use crate::input::exec;
 use crate::output::{Failure, Outcome, Result, Terminal, line, table};
-use crate::plot::Scatter;
+use mercer_view::{Axes, Colour, component, scores as scores_of};
 
-const PLOT_COLUMNS: usize = 64;
+const PLOT_COLUMNS: usize = 80;
 const PLOT_ROWS: usize = 18;
 
 /// A data set, the kernels it is shown with, and the number of clusters to look for.
@@ -57,7 +56,11 @@ pub(crate) fn run(args: &DemoArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
     outputs.commit()?;
     let out = &mut terminal.out;
     line(out, "wrote", format!("{} files to {}/: {}", files.len(), folder.display(), files.join("  ")))?;
-    line(out, "next", "mercer fit YOUR.csv --kernel gaussian -o out   |   mercer steps iris --kernel gaussian")?;
+    line(
+        out,
+        "next",
+        "mercer explore   |   mercer fit YOUR.csv --kernel gaussian -o out   |   mercer steps iris --kernel gaussian",
+    )?;
     Ok(Outcome::Done)
 }
 
@@ -71,7 +74,8 @@ fn show(
 ) -> Result<()> {
     let data = read(scene.name)?;
     let label = data.column(scene.label)?.clone();
-    let (classes, names) = label.classes();
+    let (classes, _) = label.classes();
+    let colour = Colour::of(&label);
     let x = data.points()?;
     let pca = Pca::new().components(2).fit_with(&x, exec)?;
     let mut shown = vec![("PCA".to_string(), "pca".to_string(), pca.transform_with(&x, exec)?, pca.spectrum().clone())];
@@ -104,10 +108,10 @@ fn show(
     writeln!(out)?;
     for (at, (name, file, scores, _)) in shown.iter().enumerate() {
         let title = format!("{}: {name}", scene.name);
-        let scatter = Scatter { title: &title, axes: ("PC1", "PC2"), points: scores, classes: &classes, names: &names };
+        let picture = scores_of(&title, scores, None, &colour, Axes::default(), None);
         // The picture that PCA fails on, and the last one.
         if at + 1 == shown.len() || shown.len() == 2 {
-            writeln!(out, "{}", scatter.terminal(PLOT_COLUMNS, PLOT_ROWS))?;
+            writeln!(out, "{}", picture.terminal(PLOT_COLUMNS, PLOT_ROWS))?;
         }
         let mut stage = |end: &str, bytes: Vec<u8>| -> Result<()> {
             let file = format!("{}-{file}.{end}", scene.name);
@@ -115,7 +119,7 @@ fn show(
             files.push(file);
             Ok(())
         };
-        stage("svg", scatter.svg().into_bytes())?;
+        stage("svg", picture.svg().into_bytes())?;
         let columns: Vec<Column> =
             std::iter::once(label.clone()).chain(Table::of_points(scores, component).columns).collect();
         stage("scores.csv", write_table(&Table::new(&title, columns)?, Format::Csv)?)?;

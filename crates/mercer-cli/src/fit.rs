@@ -6,10 +6,13 @@ use mercer::{AnyModel, Components, KernelPca, Pca, Points, Route};
 use mercer_io::{Column, Format, Outputs, SavedModel, Table, write_table};
 use serde_json::json;
 
-use crate::args::{FitArgs, RouteArg, RunArgs};
-use crate::input::{self, Input, KernelChoice, exec, hints, load};
-use crate::output::{Failure, Outcome, Result, Terminal, help, json, line, short, table};
+use crate::args::{FitArgs, ModelArgs, RouteArg, RunArgs};
+use crate::input::{self, Input, KernelChoice, class_column, exec, hints, load};
+use crate::output::{Failure, Outcome, Result, Terminal, help, json, line, table};
 use crate::progress::Watch;
+use mercer_view::{
+    Axes, Colour, component, describe_kernel, describe_pca, eigenvalue_meaning, short, shown_eigenvalues,
+};
 
 /// Components when nobody says how many.
 const DEFAULT_COMPONENTS: usize = 10;
@@ -23,38 +26,22 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
             "the argument '--json' cannot be used with '--output -': both write to standard output".into(),
         ));
     }
-    let choice = input::kernel(&args.kernel)?;
+    let choice = input::kernel(&args.model.kernel)?;
     let data = load(&args.data, run)?;
     let exec = exec(run);
-    let spec = Spec::new(args, choice, &data)?;
+    let spec = Spec::new(&args.model, choice, &data)?;
     if args.explain {
-        let (n, d) = (data.points.n(), data.points.d());
-        // As the fit, which keeps the results of its passes.
-        let exec = exec.journal(std::sync::Arc::new(mercer_io::Checkpoint::in_memory(Vec::new())));
-        let plan = match &spec {
-            Spec::Pca(pca) => pca.plan(n, d, &exec),
-            Spec::Kernel(kernel, true) => kernel.plan_given(n, &exec),
-            Spec::Kernel(kernel, false) => kernel.plan(n, d, &exec),
-        };
-        let out = &mut terminal.out;
-        line(out, "data", data.describe())?;
-        line(out, "model", spec.describe(args))?;
-        line(out, "budget", format!("{} (--memory)", mercer::Bytes(u128::from(exec.memory_budget()))))?;
-        return match plan {
-            Ok(plan) => {
-                writeln!(out, "{plan}")?;
-                Ok(Outcome::Done)
-            }
-            Err(e) => {
-                line(out, "refused", &e)?;
-                help(&e).map_or(Ok(()), |help| line(out, "", help))?;
-                Ok(Outcome::DoesNotHold)
-            }
-        };
+        return explain(args, &spec, &data, exec, terminal);
     }
 
     let (model, scores, watch) = spec.fit_watched(args, &data, run, exec, terminal)?;
     let saved = SavedModel { model, columns: data.columns.clone(), front: None };
+    let show = !args.no_plot && !args.json && !to_stdout && terminal.is_terminal();
+    let picture = (show && scores.d() > 0).then(|| {
+        let colour = class_column(&data, &args.data).map_or(Colour::None, Colour::of);
+        let title = format!("{}: {}", data.source, mercer_view::title(&saved.model));
+        mercer_view::scores(&title, &scores, Some(&saved.model), &colour, Axes::default(), None)
+    });
     let scores = data.beside(Table::of_points(&scores, component))?;
     let written = match args.output.as_deref() {
         Some("-") => {
@@ -71,18 +58,40 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         return json(&mut terminal.out, &value);
     }
     summarise(args, &spec, &data, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
+    if let Some(picture) = picture {
+        crate::plot::after_fit(&picture, &mut *terminal.summary(to_stdout))?;
+    }
     Ok(Outcome::Done)
 }
 
+fn explain(args: &FitArgs, spec: &Spec, data: &Input, exec: mercer::Exec, terminal: &mut Terminal) -> Result {
+    let plan = spec.plan(&data.points, &exec);
+    let out = &mut terminal.out;
+    line(out, "data", data.describe())?;
+    line(out, "model", spec.describe(&args.model))?;
+    line(out, "budget", format!("{} (--memory)", mercer::Bytes(u128::from(exec.memory_budget()))))?;
+    match plan {
+        Ok(plan) => {
+            writeln!(out, "{plan}")?;
+            Ok(Outcome::Done)
+        }
+        Err(e) => {
+            line(out, "refused", &e)?;
+            help(&e).map_or(Ok(()), |help| line(out, "", help))?;
+            Ok(Outcome::DoesNotHold)
+        }
+    }
+}
+
 /// What is fitted.
-enum Spec {
+pub(crate) enum Spec {
     Pca(Pca),
     /// The flag: the data is itself a Gram matrix.
     Kernel(KernelPca, bool),
 }
 
 impl Spec {
-    fn new(args: &FitArgs, choice: KernelChoice, data: &Input) -> Result<Self> {
+    pub(crate) fn new(args: &ModelArgs, choice: KernelChoice, data: &Input) -> Result<Self> {
         let d = data.points.d();
         let (kernel, precomputed) = match choice {
             KernelChoice::Kernel(kernel) => (KernelPca::new(kernel), false),
@@ -119,7 +128,18 @@ impl Spec {
         Ok(Spec::Kernel(kernel, precomputed))
     }
 
-    fn fit(&self, x: &Points<f64>, exec: &mercer::Exec) -> mercer::Result<(AnyModel, Points<f64>)> {
+    /// What the fit will do and need.
+    pub(crate) fn plan(&self, x: &Points<f64>, exec: &mercer::Exec) -> mercer::Result<mercer::Plan> {
+        // As the fit, which keeps the results of its passes.
+        let exec = exec.clone().journal(std::sync::Arc::new(mercer_io::Checkpoint::in_memory(Vec::new())));
+        match self {
+            Spec::Pca(pca) => pca.plan(x.n(), x.d(), &exec),
+            Spec::Kernel(kernel, true) => kernel.plan_given(x.n(), &exec),
+            Spec::Kernel(kernel, false) => kernel.plan(x.n(), x.d(), &exec),
+        }
+    }
+
+    pub(crate) fn fit(&self, x: &Points<f64>, exec: &mercer::Exec) -> mercer::Result<(AnyModel, Points<f64>)> {
         match self {
             Spec::Pca(pca) => {
                 let model = pca.fit_with(x, exec)?;
@@ -176,11 +196,11 @@ impl Spec {
     /// All that the passes of a fit depend on.
     fn task(&self, args: &FitArgs, data: &Input, run: &RunArgs, budget: u64) -> Vec<(String, String)> {
         let (n, d) = (data.points.n(), data.points.d());
-        let components = args.components.map_or("the default".to_string(), |k| k.to_string());
-        let tolerance = args.tolerance.map_or("the default".to_string(), |t| t.to_string());
+        let components = args.model.components.map_or("the default".to_string(), |k| k.to_string());
+        let tolerance = args.model.tolerance.map_or("the default".to_string(), |t| t.to_string());
         let facts = [
             ("data", format!("{n} x {d} with fingerprint {:016x}", mercer::fingerprint(data.points.as_slice()))),
-            ("model", self.describe(args)),
+            ("model", self.describe(&args.model)),
             ("number of components", components),
             ("tolerance", tolerance),
             ("seed", run.seed.to_string()),
@@ -190,7 +210,7 @@ impl Spec {
         facts.map(|(name, value)| (name.to_string(), value)).to_vec()
     }
 
-    fn describe(&self, args: &FitArgs) -> String {
+    fn describe(&self, args: &ModelArgs) -> String {
         match self {
             Spec::Kernel(_, true) => describe_kernel(None, false),
             Spec::Kernel(kernel, false) => describe_kernel(Some(kernel.kernel()), args.scale),
@@ -200,34 +220,6 @@ impl Spec {
             }
         }
     }
-}
-
-/// The words for a kernel model; no kernel means a given Gram matrix.
-pub(crate) fn describe_kernel(kernel: Option<&mercer::Kernel>, scaled: bool) -> String {
-    match kernel {
-        None => "kernel PCA of a given Gram matrix".into(),
-        Some(kernel) if scaled => format!("kernel PCA, {kernel}, columns divided by their standard deviation"),
-        Some(kernel) => format!("kernel PCA, {kernel}"),
-    }
-}
-
-/// The words for a PCA.
-pub(crate) fn describe_pca(centered: bool, scaled: bool, whitened: bool, embedding: &mercer::Embedding) -> String {
-    let mut text = String::from(if centered { "PCA, centred" } else { "PCA, not centred" });
-    if scaled {
-        text += ", columns divided by their standard deviation";
-    }
-    if whitened {
-        text += ", whitened";
-    }
-    if *embedding != mercer::Embedding::Identity {
-        text += &format!(", of {embedding}");
-    }
-    text
-}
-
-pub(crate) fn component(j: usize) -> String {
-    format!("PC{}", j + 1)
 }
 
 fn write_all(prefix: &str, format: Format, saved: &SavedModel, scores: &Table) -> Result<Vec<String>> {
@@ -241,7 +233,7 @@ fn write_all(prefix: &str, format: Format, saved: &SavedModel, scores: &Table) -
     };
     let end = format.extension();
     stage(format!("scores.{end}"), write_table(scores, format)?)?;
-    stage(format!("eigenvalues.{end}"), write_table(&eigenvalues(&saved.model)?, format)?)?;
+    stage(format!("eigenvalues.{end}"), write_table(&mercer_view::eigenvalue_table(&saved.model)?, format)?)?;
     if let AnyModel::Pca(model) = &saved.model {
         let mut columns = vec![Column::text("feature", model.embedding().names(&saved.columns))];
         columns.extend(Table::of_points(&transposed(&model.axes()), component).columns);
@@ -254,34 +246,6 @@ fn write_all(prefix: &str, format: Format, saved: &SavedModel, scores: &Table) -
 
 fn transposed(x: &Points<f64>) -> Points<f64> {
     Points::from_fn(x.d(), x.n(), |i, j| x.row(j)[i])
-}
-
-/// What is called the eigenvalue of a component: for PCA the variance, for kernel PCA that of HKH.
-pub(crate) fn shown_eigenvalues(model: &AnyModel) -> Vec<f64> {
-    match model {
-        AnyModel::Pca(m) => m.spectrum().variances(),
-        other => other.spectrum().map_or_else(Vec::new, |s| s.eigenvalues().to_vec()),
-    }
-}
-
-/// The words for [`shown_eigenvalues`].
-pub(crate) fn eigenvalue_meaning(model: &AnyModel) -> &'static str {
-    match model {
-        AnyModel::Pca(m) if m.is_centered() => "variance of the scores with divisor n - 1",
-        AnyModel::Pca(_) => "mean square of the scores with divisor n",
-        _ => "of the centred Gram matrix HKH; divided by n it is the variance of the scores",
-    }
-}
-
-fn eigenvalues(model: &AnyModel) -> Result<Table> {
-    let values = shown_eigenvalues(model);
-    let mut columns = vec![Column::text("component", (0..values.len()).map(component).collect())];
-    columns.push(Column::numbers("eigenvalue", values));
-    if let Some(spectrum) = model.spectrum() {
-        columns.push(Column::numbers("explained_variance_ratio", spectrum.ratios()));
-        columns.push(Column::numbers("cumulative", spectrum.cumulative()));
-    }
-    Ok(Table::new("eigenvalues", columns)?)
 }
 
 /// The table of components.
@@ -306,11 +270,11 @@ fn summarise(
     out: &mut dyn Write,
 ) -> Result<()> {
     line(out, "data", data.describe())?;
-    line(out, "model", spec.describe(args))?;
+    line(out, "model", spec.describe(&args.model))?;
     match model {
         AnyModel::KernelPca(m) => {
             for choice in m.choices() {
-                let bare = args.kernel.kernel.as_ref().is_some_and(|k| !k.contains(['(', '+', '*']));
+                let bare = args.model.kernel.kernel.as_ref().is_some_and(|k| !k.contains(['(', '+', '*']));
                 let how = match choice.parameter {
                     "gamma" if bare => "--gamma changes it".to_string(),
                     other => format!("{}({other}=NUMBER) in --kernel changes it", choice.kernel),
@@ -332,7 +296,7 @@ fn summarise(
         }
         _ => {}
     }
-    match (args.components, model.components()) {
+    match (args.model.components, model.components()) {
         (_, 0) => line(out, "result", "no component has variance: all points are alike to this model")?,
         (None, found) => line(out, "chosen", format!("{found} components (-k changes it)"))?,
         (Some(Components::Count(wanted)), found) if wanted > found => {
@@ -345,13 +309,20 @@ fn summarise(
     if let Some(certificate) = model.certificate() {
         line(out, "accuracy", certificate)?;
     }
-    for note in data.notes.iter().chain(model.notes()).chain(&hints(data, args.scale)) {
+    for note in data.notes.iter().chain(model.notes()).chain(&hints(data, args.model.scale)) {
         line(out, "note", note)?;
     }
     match written {
         [] if args.output.is_none() => line(out, "next", "-o PREFIX writes scores, eigenvalues and the model")?,
         [] => {}
-        files => line(out, "wrote", files.join("  "))?,
+        files => {
+            line(out, "wrote", files.join("  "))?;
+            let named = if data.source == "standard input" { "" } else { data.source.as_str() };
+            let words = ["mercer".to_string(), "explore".into(), named.into()];
+            let explore = mercer_view::shell(&words[..if named.is_empty() { 2 } else { 3 }]);
+            let plot = mercer_view::shell(&["mercer".to_string(), "plot".into(), files[0].clone()]);
+            line(out, "next", format!("{plot}   |   {explore}"))?;
+        }
     }
     Ok(())
 }

@@ -7,8 +7,9 @@ use mercer_io::{SavedModel, load_model};
 use serde_json::{Value, json};
 
 use crate::args::InfoArgs;
-use crate::fit::{component, describe_kernel, describe_pca, eigenvalue_meaning, shown_eigenvalues, spectrum_table};
-use crate::output::{Outcome, Result, Terminal, count, json, line, short, table};
+use crate::fit::spectrum_table;
+use crate::output::{Outcome, Result, Terminal, json, line, table};
+use mercer_view::{component, count, describe, eigenvalue_meaning, short, shown_eigenvalues};
 
 pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
@@ -91,20 +92,6 @@ fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn
         line(out, "passes", format!("{} in f32 and {} in f64 over the Gram matrix", passes.swift, passes.exact))?;
     }
     Ok(())
-}
-
-fn describe(model: &AnyModel) -> String {
-    match model {
-        AnyModel::Pca(m) => {
-            let words = describe_pca(m.is_centered(), m.is_standardised(), m.is_whitened(), m.embedding());
-            format!("{words}, by the {} route", m.route().name())
-        }
-        AnyModel::KernelPca(m) => describe_kernel(m.kernel(), m.is_standardised()),
-        AnyModel::Nystroem(m) => {
-            format!("features of the kernel {} from {} landmarks", m.kernel(), count(m.landmarks().n()))
-        }
-        _ => "of a kind that this version does not know".into(),
-    }
 }
 
 /// What is known about the definiteness of a matrix, as JSON.

@@ -6,8 +6,9 @@ use std::path::Path;
 use mercer::{ErrorKind, Exec, Kernel, Points};
 use mercer_io::{Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Table, read_with, select};
 
-use crate::args::{DataArgs, KernelArgs, MissingArg, RunArgs};
-use crate::output::{Failure, Result, count, help};
+use crate::args::{DataArgs, KernelArgs, MissingArg, ReadArgs, RunArgs};
+use crate::output::{Failure, Result, help};
+use mercer_view::count;
 
 /// Data made ready: points, and the columns that go along with them.
 pub(crate) struct Input {
@@ -85,15 +86,20 @@ pub(crate) fn read(args: &DataArgs, run: &RunArgs) -> Result<(Table, Vec<String>
     {
         kept.push(set.label.into());
     }
-    let options = ReadOptions {
+    let options = read_options(read, kept.clone(), Some(memory(run)));
+    Ok((read_with(&args.data, &options)?, kept))
+}
+
+/// How a file is read.
+pub(crate) fn read_options(read: &ReadArgs, text: Vec<String>, limit: Option<u64>) -> ReadOptions {
+    ReadOptions {
         format: read.input_format.map(Format::from),
         delimiter: read.delimiter,
         header: if read.no_headers { Header::No } else { read.header.into() },
         skip: read.skip,
-        text: kept.clone(),
-        limit: Some(memory(run)),
-    };
-    Ok((read_with(&args.data, &options)?, kept))
+        text,
+        limit,
+    }
 }
 
 /// Columns that a model wants, and what it fills gaps with.
@@ -218,10 +224,7 @@ fn free_memory() -> Option<u64> {
 
 /// The points with columns centred and divided by their standard deviation, as the models do it.
 pub(crate) fn standardised(input: &Input, exec: &Exec) -> Result<Points<f64>> {
-    let model = mercer::Pca::new().standardise(true).components(1).fit_with(&input.points, exec);
-    let model = model.map_err(|e| input.about(e))?;
-    let (mean, scale) = (model.mean(), model.scale());
-    Ok(Points::from_fn(input.points.n(), input.points.d(), |i, j| (input.points.row(i)[j] - mean[j]) / scale[j]))
+    mercer_view::standardised(&input.points, exec).map_err(|e| input.about(e))
 }
 
 /// What a user should know about the columns before trusting distances between rows.

@@ -61,7 +61,7 @@ fn as_json(e: &Entry) -> serde_json::Value {
     json!({
         "name": e.name, "aliases": e.aliases, "formula": e.formula, "positive_semi_definite": e.psd, "about": e.about,
         "parameters": e.parameters.iter().map(|p| json!({
-            "name": p.name, "default": p.default, "constraint": p.constraint, "about": p.about,
+            "name": p.name, "default": p.default, "constraint": p.constraint, "range": p.range, "about": p.about,
         })).collect::<Vec<_>>(),
     })
 }

@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod data;
 mod demo;
+mod explore;
 mod fit;
 mod info;
 mod input;
@@ -12,6 +13,8 @@ mod kernels;
 mod output;
 mod plot;
 mod progress;
+mod report;
+mod shown;
 mod steps;
 mod transform;
 
@@ -41,6 +44,9 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(args, &mut terminal),
         Command::Compare(args) => compare::run(args, &cli.run, &mut terminal),
         Command::Check(args) => check::run(args, &cli.run, &mut terminal),
+        Command::Plot(args) => plot::run(args, &cli.run, &mut terminal),
+        Command::Report(args) => report::run(args, &cli.run, &mut terminal),
+        Command::Explore(args) => explore::run(args, &cli.run, &mut terminal),
         Command::Steps(args) => steps::run(args, &cli.run, &mut terminal),
         Command::Kernels(args) => kernels::run(args, &mut terminal),
         Command::Data(args) => data::run(args, &mut terminal),

@@ -90,6 +90,11 @@ impl Terminal {
         }
     }
 
+    /// Whether somebody looks at the standard output.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.out.get_ref().is_terminal()
+    }
+
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -129,33 +134,6 @@ pub(crate) fn json(out: &mut dyn Write, value: &serde_json::Value) -> Result {
     Ok(Outcome::Done)
 }
 
-/// A number to six figures, short where it is short.
-pub(crate) fn short(v: f64) -> String {
-    let size = v.abs();
-    if v == 0.0 {
-        return "0".into();
-    }
-    if !(1e-4..1e7).contains(&size) {
-        return format!("{v:.5e}");
-    }
-    let digits = (5 - size.log10().floor() as i32).max(0) as usize;
-    let text = format!("{v:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
-}
-
-/// A count with its thousands apart.
-pub(crate) fn count(n: usize) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(c);
-    }
-    text
-}
-
 /// A table: columns of numbers to the right, columns of words to the left.
 pub(crate) fn table(out: &mut dyn Write, header: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).chain([header[c].chars().count()]).max();
@@ -173,20 +151,4 @@ pub(crate) fn table(out: &mut dyn Write, header: &[&str], rows: &[Vec<String>]) 
     };
     print(header.to_vec())?;
     rows.iter().try_for_each(|row| print(row.iter().map(String::as_str).collect()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!(short(4.228241706), "4.22824");
-        assert_eq!(short(150.0), "150");
-        assert_eq!(short(0.0), "0");
-        assert_eq!(short(-0.05), "-0.05");
-        assert_eq!(short(1.5e-9), "1.50000e-9");
-        assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(count(12), "12");
-    }
 }

@@ -1,115 +1,166 @@
-//! Pictures: SVG by kuva, which only this module knows, and scatter plots in the terminal.
+//! `mercer plot`: pictures of models, scores and data.
 
-use std::fmt::Write;
+use std::io::{IsTerminal, Write};
 
-use anstyle::{AnsiColor, Style};
-use kuva::plot::scatter::ScatterPlot;
-use kuva::render::layout::Layout;
-use kuva::render::plots::Plot;
-use mercer::Points;
+use mercer::AnyModel;
+use mercer_io::Outputs;
+use mercer_view::{Axes, Figure, ImageFormat};
 
-use crate::output::short;
+use crate::args::{ImageArg, PlotArgs, PlotKind, RunArgs};
+use crate::input::exec;
+use crate::output::{Failure, Outcome, Result, Terminal, line};
+use crate::shown::Shown;
 
-/// Okabe and Ito's colours, which the colour-blind can tell apart.
-const COLORS: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000"];
+/// Columns and rows of a picture in characters when nobody knows how wide the terminal is, and at most.
+const USUAL: (usize, usize) = (80, 18);
+const MOST: (usize, usize) = (140, 36);
+/// Lines that stand above and below a picture.
+const AROUND: usize = 8;
 
-/// Marks and terminal colours of the classes: told apart without colour, too.
-const MARKS: [(char, AnsiColor); 7] = [
-    ('o', AnsiColor::Blue),
-    ('+', AnsiColor::Yellow),
-    ('x', AnsiColor::Green),
-    ('*', AnsiColor::Magenta),
-    ('#', AnsiColor::Cyan),
-    ('@', AnsiColor::Red),
-    ('%', AnsiColor::White),
-];
-
-/// A scatter plot of two columns of points, coloured by class.
-pub(crate) struct Scatter<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) axes: (&'a str, &'a str),
-    pub(crate) points: &'a Points<f64>,
-    pub(crate) classes: &'a [usize],
-    pub(crate) names: &'a [String],
+/// The size of a picture in characters.
+fn size() -> (usize, usize) {
+    match terminal_size::terminal_size() {
+        Some((width, height)) => (
+            usize::from(width.0).saturating_sub(1).min(MOST.0),
+            usize::from(height.0).saturating_sub(AROUND).clamp(12, MOST.1),
+        ),
+        None => USUAL,
+    }
 }
 
-impl Scatter<'_> {
-    fn place(&self, i: usize) -> (f64, f64) {
-        let row = self.points.row(i);
-        (row[0], row.get(1).copied().unwrap_or(0.0))
+pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
+    let format = match (args.format, args.output.as_deref()) {
+        (Some(ImageArg::Svg), _) => ImageFormat::Svg,
+        (Some(ImageArg::Png), _) => ImageFormat::Png,
+        (Some(ImageArg::Pdf), _) => ImageFormat::Pdf,
+        (None, None | Some("-")) => ImageFormat::Svg,
+        (None, Some(name)) => ImageFormat::of_name(name).ok_or_else(|| {
+            Failure::Usage(format!("--output {name}: the name does not end in .svg, .png or .pdf; --format says which"))
+        })?,
+    };
+    let shown = Shown::new(&args.shown, run)?;
+    let figure = figure(args, &shown, run)?;
+    let in_characters = args.terminal || (args.output.is_none() && args.format.is_none() && terminal.is_terminal());
+    if in_characters {
+        let (columns, rows) = size();
+        write!(terminal.out, "{}", figure.terminal(columns, rows))?;
+        return Ok(Outcome::Done);
     }
-
-    pub(crate) fn svg(&self) -> String {
-        let plots: Vec<Plot> = (0..self.names.len())
-            .map(|class| {
-                let members = (0..self.points.n()).filter(|&i| self.classes[i] == class).map(|i| self.place(i));
-                ScatterPlot::new()
-                    .with_data(members.collect::<Vec<_>>())
-                    .with_color(COLORS[class % COLORS.len()])
-                    .with_size(4.0)
-                    .with_legend(self.names[class].clone())
-                    .into()
-            })
-            .collect();
-        let layout = Layout::auto_from_plots(&plots)
-            .with_title(self.title)
-            .with_x_label(self.axes.0)
-            .with_y_label(self.axes.1)
-            .with_width(640.0)
-            .with_height(480.0);
-        kuva::render_to_svg(plots, layout)
+    let bytes = figure.file(format)?;
+    match args.output.as_deref() {
+        None | Some("-") if format != ImageFormat::Svg && std::io::stdout().is_terminal() => {
+            return Err(Failure::Usage("a picture of bytes is not for the terminal: name a file with --output".into()));
+        }
+        None | Some("-") => terminal.data(&bytes)?,
+        Some(path) => {
+            let mut outputs = Outputs::new();
+            outputs.stage(path, bytes)?;
+            outputs.commit()?;
+            line(&mut terminal.summary(true), "wrote", path)?;
+        }
     }
+    Ok(Outcome::Done)
+}
 
-    /// The plot in characters: a mark per class, and where several classes share a cell the one with most points.
-    pub(crate) fn terminal(&self, columns: usize, rows: usize) -> String {
-        let places: Vec<(f64, f64)> = (0..self.points.n()).map(|i| self.place(i)).collect();
-        let range = |values: &dyn Fn(&(f64, f64)) -> f64| {
-            let (low, high) =
-                places.iter().map(values).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
-            if high > low { (low, high) } else { (low - 1.0, high + 1.0) }
-        };
-        let ((left, right), (bottom, top)) = (range(&|p| p.0), range(&|p| p.1));
-        let cell = |v: f64, low: f64, high: f64, count: usize| {
-            (((v - low) / (high - low) * count as f64) as usize).min(count - 1)
-        };
-        let mut counts = vec![vec![0usize; self.names.len()]; columns * rows];
-        for (&(x, y), &class) in places.iter().zip(self.classes) {
-            counts[(rows - 1 - cell(y, bottom, top, rows)) * columns + cell(x, left, right, columns)][class] += 1;
+fn figure(args: &PlotArgs, shown: &Shown, run: &RunArgs) -> Result<Figure> {
+    let (title, exec) = (shown.title(), exec(run));
+    let missing = |what: &str, remedy: &str| Failure::Error {
+        message: format!("{}: {what}", shown.source),
+        help: Some(remedy.to_string()),
+    };
+    let no_points = || missing("the points are not in this file", "name the data after the model");
+    let no_model = || missing("has scores and no model", "name the model file (.mercer.safetensors) or the data");
+    let model = || shown.model.as_ref().ok_or_else(no_model);
+    let points = || shown.points.as_ref().ok_or_else(no_points);
+    let no_components = || missing("no component has variance: there is nothing to draw", "look at the data");
+    let scores = || match &shown.scores {
+        Some(scores) if scores.d() == 0 => Err(no_components()),
+        Some(scores) => Ok(scores),
+        None => Err(no_points()),
+    };
+    match args.kind {
+        PlotKind::Scores => {
+            let (scores, density) = (scores()?, args.density.then_some(true));
+            let axes = components(args, scores.d())?;
+            Ok(mercer_view::scores(&title, scores, shown.model.as_ref(), &shown.colour, axes, density))
         }
-        let mut text = format!("  {}   ", self.title);
-        for (class, name) in self.names.iter().enumerate() {
-            let (mark, color) = MARKS[class % MARKS.len()];
-            let style = Style::new().fg_color(Some(color.into()));
-            let _ = write!(text, "  {style}{mark} {name}{style:#}");
-        }
-        let (high, low) = (short(top), short(bottom));
-        let margin = high.len().max(low.len()).max(self.axes.1.len()) + 1;
-        let _ = write!(text, "\n{:margin$} ┌{}┐", "", "─".repeat(columns));
-        for (r, line) in counts.chunks_exact(columns).enumerate() {
-            let side = match r {
-                0 => high.as_str(),
-                _ if r == rows / 2 => self.axes.1,
-                _ if r + 1 == rows => low.as_str(),
-                _ => "",
-            };
-            let _ = write!(text, "\n{side:>margin$} │");
-            for cell in line {
-                let most = (0..cell.len()).filter(|&c| cell[c] > 0).max_by_key(|&c| (cell[c], std::cmp::Reverse(c)));
-                match most {
-                    None => text.push(' '),
-                    Some(class) => {
-                        let (mark, color) = MARKS[class % MARKS.len()];
-                        let style = Style::new().fg_color(Some(color.into()));
-                        let _ = write!(text, "{style}{mark}{style:#}");
-                    }
-                }
+        PlotKind::Scree => mercer_view::scree(&title, model()?).ok_or_else(no_components),
+        PlotKind::Loadings => match model()? {
+            AnyModel::Pca(pca) if pca.components() == 0 => Err(no_components()),
+            AnyModel::Pca(pca) => {
+                let axes = components(args, pca.components())?;
+                let names = pca.embedding().names(&shown.columns);
+                Ok(mercer_view::loadings(&title, pca, &names, shown.scores.as_ref(), &shown.colour, axes))
             }
-            text.push('│');
+            _ => Err(missing(
+                "a kernel model has no loadings: its components are no sums of columns",
+                "leave --kernel out for PCA, or look at --kind contours",
+            )),
+        },
+        PlotKind::Kernel => {
+            let AnyModel::KernelPca(kernel) = model()? else {
+                return Err(missing("PCA has no kernel matrix", "fit with --kernel linear to see that of PCA"));
+            };
+            let figure = mercer_view::gram(&title, kernel, points()?, scores()?, &shown.colour, &exec)?;
+            figure.ok_or_else(|| missing("the model does not know its kernel", "fit the points with a kernel"))
         }
-        let (first, last) = (short(left), short(right));
-        let inner = columns.saturating_sub(first.len() + last.len());
-        let _ = write!(text, "\n{:margin$} └{}┘\n", "", "─".repeat(columns));
-        let _ = writeln!(text, "{:margin$}  {first}{:^inner$}{last}", "", self.axes.0);
-        text
+        PlotKind::Contours => {
+            let (model, points) = (model()?, points()?);
+            if !mercer_view::on_points(model) {
+                return Err(missing("a Gram matrix has no plane to draw over", "fit the points with a kernel"));
+            }
+            if points.d() != 2 {
+                let what = format!("contours are drawn over a plane, and the points have {} dimensions", points.d());
+                return Err(missing(&what, "choose two columns with --select a,b"));
+            }
+            if model.components() == 0 {
+                return Err(no_components());
+            }
+            Ok(mercer_view::contours(&title, model, points, &shown.columns, &shown.colour, &exec)?)
+        }
+        PlotKind::Reconstruction => {
+            let points = points()?;
+            let axes = columns(args, &shown.columns)?;
+            let figure = mercer_view::reconstruction(&title, model()?, points, &shown.columns, axes, &exec)?;
+            figure.ok_or_else(|| {
+                missing("the model has no reconstruction in these columns", "use PCA, or the gaussian kernel")
+            })
+        }
     }
+}
+
+/// Two components of so many, counted from 0.
+fn components(args: &PlotArgs, k: usize) -> Result<Axes> {
+    let Some(text) = &args.axes else { return Ok(Axes::default()) };
+    let wrong = || Failure::Usage(format!("--axes {text}: two of the {k} components, as 1,2 or PC1,PC2"));
+    let one = |part: &str| -> Result<usize> {
+        let number = part.trim().trim_start_matches("PC").parse::<usize>().map_err(|_| wrong())?;
+        if (1..=k).contains(&number) { Ok(number - 1) } else { Err(wrong()) }
+    };
+    let (x, y) = text.split_once(',').ok_or_else(wrong)?;
+    Ok(Axes { x: one(x)?, y: one(y)? })
+}
+
+/// Two columns, by name or number.
+fn columns(args: &PlotArgs, names: &[String]) -> Result<(usize, usize)> {
+    let Some(text) = &args.axes else {
+        return match names.len() {
+            0 | 1 => Err(Failure::Usage("a reconstruction is drawn over two columns, and there is one".into())),
+            _ => Ok((0, 1)),
+        };
+    };
+    let wrong = || Failure::Usage(format!("--axes {text}: two columns of {}", names.join(", ")));
+    let one = |part: &str| -> Result<usize> {
+        let by_number = part.trim().parse::<usize>().ok().filter(|n| (1..=names.len()).contains(n)).map(|n| n - 1);
+        names.iter().position(|n| n == part.trim()).or(by_number).ok_or_else(wrong)
+    };
+    let (x, y) = text.split_once(',').ok_or_else(wrong)?;
+    Ok((one(x)?, one(y)?))
+}
+
+/// The picture that `fit` shows on a terminal.
+pub(crate) fn after_fit(figure: &Figure, out: &mut dyn Write) -> Result<()> {
+    let (columns, rows) = size();
+    write!(out, "\n{}", figure.terminal(columns, rows))?;
+    Ok(())
 }

@@ -6,9 +6,9 @@ use mercer::op::centre;
 use mercer::{Block, Bound, Embedding, Exec, Gram, KernelPca, Moments, Pca, Points, SymOp};
 
 use crate::args::{RunArgs, StepsArgs};
-use crate::fit::component;
 use crate::input::{self, KernelChoice, exec, load};
-use crate::output::{Failure, Outcome, Result, Terminal, line, short, table};
+use crate::output::{Failure, Outcome, Result, Terminal, line, table};
+use mercer_view::{component, short};
 
 /// More rows than this do not fit a screen.
 const MOST_ROWS: usize = 30;

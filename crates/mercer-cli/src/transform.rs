@@ -4,9 +4,9 @@ use mercer::{AnyModel, Points};
 use mercer_io::{Column, Format, Outputs, SavedModel, Table, load_model, write_table};
 
 use crate::args::{FromArg, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
-use crate::fit::component;
 use crate::input::{self, exec, load_for};
-use crate::output::{Failure, Outcome, Result, Terminal, line, short};
+use crate::output::{Failure, Outcome, Result, Terminal, line};
+use mercer_view::{component, short};
 
 pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;

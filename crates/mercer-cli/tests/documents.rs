@@ -78,7 +78,12 @@ fn run_document(name: &str, at_least: usize) {
 
 #[test]
 fn readme() {
-    run_document("README.md", 4);
+    run_document("README.md", 12);
+}
+
+#[test]
+fn guide_to_pictures() {
+    run_document("docs/guide/look.md", 4);
 }
 
 /// What the documents say of functions exists: every name in backticks after an equation's title in MATHS.md is code.

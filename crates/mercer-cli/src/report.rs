@@ -1,0 +1,33 @@
+//! `mercer report`: what was found, as one page.
+
+use mercer_io::Outputs;
+use mercer_view::{Fitted, Report};
+
+use crate::args::{ReportArgs, RunArgs};
+use crate::input::exec;
+use crate::output::{Failure, Outcome, Result, Terminal, line};
+use crate::shown::Shown;
+
+pub(crate) fn run(args: &ReportArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
+    let shown = Shown::new(&args.shown, run)?;
+    let Shown { source, points, columns, model, scores, colour, notes, plan } = shown;
+    let (Some(model), Some(points), Some(scores)) = (&model, &points, &scores) else {
+        return Err(Failure::Error {
+            message: format!("{source}: a report tells of a model and of points, and not both are here"),
+            help: Some("name data, or a model file and its data".into()),
+        });
+    };
+    let fitted = Fitted { source: &source, columns: &columns, points, model, scores, colour: &colour };
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let commands = vec![format!("mercer {}", mercer_view::shell(&words))];
+    let page = Report { fitted, notes, plan, commands }.html(&exec(run))?;
+    if args.output == "-" {
+        terminal.data(page.as_bytes())?;
+        return Ok(Outcome::Done);
+    }
+    let mut outputs = Outputs::new();
+    outputs.stage(&args.output, page.into_bytes())?;
+    outputs.commit()?;
+    line(&mut terminal.summary(true), "wrote", &args.output)?;
+    Ok(Outcome::Done)
+}
