@@ -4,7 +4,7 @@ import { number } from "./scatter.js";
 const STEPS = 256;
 
 // The kernel and its parameters, all as the server's registry tells them.
-export function Kernel({ start, method, params, text, middles, sweep, onMethod, onParam, onText, onRelease }) {
+export function Kernel({ start, method, params, text, middles, sweep, hint, onMethod, onParam, onText, onRelease }) {
   const kernel = start.kernels.find((k) => k.name === method);
   return (
     <fieldset>
@@ -19,6 +19,7 @@ export function Kernel({ start, method, params, text, middles, sweep, onMethod, 
           <option value="pca">none: PCA alone</option>
         </select>
       </label>
+      {hint && <p class="soft">{hint}</p>}
       {kernel && (
         <p class="soft">
           <code>{kernel.formula}</code>
@@ -52,6 +53,14 @@ export function Kernel({ start, method, params, text, middles, sweep, onMethod, 
       ))}
     </fieldset>
   );
+}
+
+// What is known outside of the marked range: nothing beyond the ends of the sweep.
+function beyond([low, high], steps) {
+  const [below, above] = [low > steps[0].value, high < steps.at(-1).value];
+  if (below && above) return "; elsewhere it stays nearly the same";
+  if (below) return "; below it stays nearly the same, above nothing was tried";
+  return above ? "; above it stays nearly the same, below nothing was tried" : "; beyond nothing was tried";
 }
 
 function scale(range, middle) {
@@ -139,7 +148,7 @@ function Parameter({ parameter, value, middle, sweep, onValue, onRelease }) {
       {sweep && (
         <p class="soft" id={`${id}-sweep`}>
           {band
-            ? `The picture changes between ${number(band[0])} and ${number(band[1])} (marked); elsewhere it stays nearly the same.`
+            ? `The picture changes between ${number(band[0])} and ${number(band[1])} (marked)${beyond(band, sweep.steps)}.`
             : "The picture hardly depends on it."}
         </p>
       )}

@@ -5,7 +5,7 @@ const KEYS = "Drag to move, wheel to zoom, shift and drag for a lasso. Keys: arr
   "previous point, Enter to look at it, a to select what is in view, Escape to clear.";
 
 // A scatter plot with its title, tools and the row under the pointer.
-export function Plot({ id, title, note, x, y, tints, shapes, names, mode, picked, resets, rowText, onPick, onSelect }) {
+export function Plot({ id, title, note, x, y, tints, shapes, names, view, mode, picked, resets, rowText, onPick, onSelect }) {
   const host = useRef(null);
   const plot = useRef(null);
   const [hover, setHover] = useState(null);
@@ -30,7 +30,9 @@ export function Plot({ id, title, note, x, y, tints, shapes, names, mode, picked
 
   useEffect(() => {
     if (x.length === y.length && tints.length === 4 * x.length) {
-      if (plot.current.x !== x || plot.current.y !== y) plot.current.setPoints(x, y);
+      const moved = plot.current.moved && plot.current.shows === view;
+      plot.current.shows = view;
+      if (plot.current.x !== x || plot.current.y !== y) plot.current.setPoints(x, y, moved);
       plot.current.setTints(tints, shapes);
     }
   }, [x, y, tints]);

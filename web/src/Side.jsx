@@ -160,6 +160,11 @@ export function Told({ result }) {
     <section class="card">
       <h2>What was done</h2>
       <p>{result.model}.</p>
+      {result.components < result.asked && (
+        <p>
+          {result.asked} components were asked for; {result.components} have variance.
+        </p>
+      )}
       {result.choices.map((c) => (
         <p>
           {c.kernel}: {c.parameter} = {number(c.value)}, by the rule {c.rule}.

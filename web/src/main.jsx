@@ -32,6 +32,8 @@ function App() {
   const [middles, setMiddles] = useState({});
   const [swept, setSwept] = useState(null);
   const [reading, setReading] = useState(false);
+  const [stopped, setStopped] = useState(false);
+  const [hint, setHint] = useState("");
   const [error, setError] = useState(null);
   const [mode, setMode] = useState("move");
   const [selection, setSelection] = useState(null);
@@ -44,7 +46,8 @@ function App() {
   const fail = (e) => e.name !== "AbortError" && setError({ error: e.message, help: e.help });
 
   const open = async (description) => {
-    cancel();
+    stop();
+    setStopped(false);
     setShown(null);
     clear();
     setAxes({ x: 0, y: 1 });
@@ -55,6 +58,7 @@ function App() {
     setError(null);
     // Kernel PCA of many points takes its time: they begin with PCA, and a kernel is chosen knowingly.
     if (description.rows > LARGE) setMethod("pca");
+    setHint(description.rows > LARGE ? "Many rows: PCA comes first. Choose a kernel to fit it; that can be cancelled." : "");
     const { chosen, label, missing } = description;
     setSettings({ columns: description.more_columns ? null : chosen, label, scale: false, missing });
     setData(description);
@@ -118,28 +122,33 @@ function App() {
     setError(null);
     setAxes(views.axes);
     setField((j) => Math.min(j, Math.max(0, result.components - 1)));
-    setMiddles((m) => ({ ...m, ...Object.fromEntries(result.choices.map((c) => [c.parameter, c.value])) }));
+    setStopped(false);
+    setMiddles((m) => ({ ...Object.fromEntries(result.choices.map((c) => [c.parameter, c.value])), ...m }));
     setShown({ result, recipe: now, ...views, plane, colours });
     seen.current = { ...seen.current, shown: { result } };
     if (looked && !other) pick(looked.row, result);
   };
-  const { progress: fitting, refit: ask, cancel } = useFits(deliver, fail);
+  const { progress: fitting, refit: ask, cancel: stop } = useFits(deliver, fail);
+  const cancel = () => {
+    stop();
+    setStopped(true);
+  };
   const progress = reading ? { stage: "reading" } : fitting;
   // Small data is fitted as fast as it goes; a fit of large data is stopped when something changes.
   const refit = () => latest.current && ask(latest.current, data.rows > start.limits.live);
 
   // Everything but a moving slider fits at once; a slider does so for small data, and else when it is let go.
   const live = data && start && data.rows <= start.limits.live;
-  const immediate = recipe && JSON.stringify({ ...recipe, kernel: method === "expression" ? null : method });
+  const moves = live && method !== "expression" ? kernelText : method;
+  const asked = recipe && JSON.stringify({ ...recipe, kernel: moves });
   useEffect(() => {
-    if (immediate) refit();
-  }, [immediate]);
-  useEffect(() => {
-    if (recipe && live && method !== "expression") refit();
-  }, [kernelText]);
+    if (asked) refit();
+  }, [asked]);
   const release = () => setTimeout(() => (!live || method === "expression") && refit());
 
-  const sweepOf = recipe && method !== "pca" && method !== "expression" && shown
+  // A sweep comes after the first fit of its kernel, not beside it.
+  const fits = shown?.recipe.data === data?.id && shown?.recipe.kernel?.startsWith(method);
+  const sweepOf = recipe && method !== "pca" && method !== "expression" && fits
     ? JSON.stringify([recipe.data, recipe.columns, recipe.label, recipe.scale, recipe.missing, anyWidth])
     : null;
   useEffect(() => {
@@ -206,8 +215,7 @@ function App() {
 
   const select = async (found) => {
     if (!found || found.length === 0) {
-      setSelection(null);
-      setRows(null);
+      clear();
       return;
     }
     const mask = new Uint8Array(shown.result.n);
@@ -270,7 +278,8 @@ function App() {
 
   if (!start || !data) return error ? <Alert {...error} /> : <p class="waiting">…</p>;
   const result = shown?.result;
-  const common = { tints: colours, shapes: forms, mode, picked: point?.row ?? -1, resets, rowText, onPick: pick, onSelect: select };
+  const view = shown && JSON.stringify([shown.recipe.data, shown.recipe.kernel?.split("(")[0], shown.recipe.columns, shown.recipe.scale]);
+  const common = { tints: colours, shapes: forms, view, mode, picked: point?.row ?? -1, resets, rowText, onPick: pick, onSelect: select };
   const share = (of, j) => (of?.length === 1 && j === 1 ? "row" : of?.[j] === undefined ? `PC${j + 1}` : `PC${j + 1} (${(100 * of[j]).toFixed(1)} %)`);
   return (
     <>
@@ -313,18 +322,23 @@ function App() {
                 setMiddles({});
               }}
               onParam={(name, value) => setParams((p) => ({ ...p, [name]: value }))}
+              hint={hint}
               onText={setText}
               onRelease={release}
             />
             <label>
-              Components
+              Components <span class="soft">1 to 100</span>
               <input
                 id="components"
                 type="number"
                 min="1"
                 max="100"
                 value={components}
-                onChange={(event) => setComponents(Math.min(100, Math.max(1, Math.round(Number(event.target.value)) || 1)))}
+                onChange={(event) => {
+                  const count = Math.min(100, Math.max(1, Math.round(Number(event.target.value)) || 1));
+                  event.target.value = count;
+                  setComponents(count);
+                }}
               />
             </label>
           </form>
@@ -334,6 +348,14 @@ function App() {
           <div class={progress ? "card progress" : "hidden"} role="status" id="progress">
             {progress && <Progress {...progress} onCancel={cancel} />}
           </div>
+          {stopped && !progress && (
+            <div class="card progress" id="stopped" role="status">
+              <span>The fit was cancelled; what is shown is of the settings before.</span>
+              <button type="button" onClick={refit}>
+                Fit again
+              </button>
+            </div>
+          )}
           {shown && result.components === 0 && (
             <section class="card">
               <h2>No component has variance</h2>

@@ -100,8 +100,8 @@ export class Scatter {
     this.resize();
   }
 
-  // New places; a view that was moved is kept when they are as many as before.
-  setPoints(x, y) {
+  // New places; `keep` keeps the view where they are as many as before.
+  setPoints(x, y, keep) {
     const fresh = x.length !== this.x.length;
     this.x = x;
     this.y = y;
@@ -119,7 +119,7 @@ export class Scatter {
     this.index = null;
     if (fresh) this.hovered = this.picked = -1;
     this.extent = extent(x, y);
-    if (fresh || !this.moved) this.reset();
+    if (fresh || !keep) this.reset();
     else this.draw();
   }
 
@@ -145,9 +145,20 @@ export class Scatter {
   reset() {
     const [x0, x1, y0, y1] = this.extent ?? [0, 1, 0, 1];
     const pad = (low, high) => [low - 0.04 * (high - low), high + 0.04 * (high - low)];
-    this.view = [...pad(x0, x1), ...pad(y0, y1)];
+    this.view = this.even([...pad(x0, x1), ...pad(y0, y1)]);
     this.moved = false;
     this.draw();
+  }
+
+  // A view in which a unit is equally long on both axes, where that leaves most of the room in use.
+  even([x0, x1, y0, y1]) {
+    if (!this.width) return [x0, x1, y0, y1];
+    const { width, height } = this.inner;
+    const [perX, perY] = [(x1 - x0) / width, (y1 - y0) / height];
+    const ratio = perX / perY;
+    if (ratio < 0.5 || ratio > 2) return [x0, x1, y0, y1];
+    const grow = (low, high, factor) => [(low + high) / 2 - ((high - low) / 2) * factor, (low + high) / 2 + ((high - low) / 2) * factor];
+    return ratio > 1 ? [x0, x1, ...grow(y0, y1, ratio)] : [...grow(x0, x1, 1 / ratio), y0, y1];
   }
 
   resize() {
@@ -160,7 +171,8 @@ export class Scatter {
       canvas.width = Math.round(width * this.ratio);
       canvas.height = Math.round(height * this.ratio);
     }
-    this.draw();
+    if (this.moved) this.draw();
+    else this.reset();
   }
 
   get inner() {
@@ -303,6 +315,8 @@ export class Scatter {
     for (const [row, heavy] of [[this.hovered, 1.5], [this.picked, 3]]) {
       if (row < 0 || row >= this.x.length) continue;
       const [sx, sy] = this.toScreen(this.x[row], this.y[row]);
+      const { left, top, width, height } = this.inner;
+      if (sx < left || sx > left + width || sy < top || sy > top + height) continue;
       context.strokeStyle = ink;
       context.lineWidth = heavy;
       context.beginPath();

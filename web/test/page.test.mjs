@@ -223,6 +223,7 @@ test("a long fit shows its progress and can be cancelled", async () => {
   await page.locator("#cancel").click();
   await page.waitForFunction(() => !document.querySelector("#cancel"));
   assert.doesNotMatch(await command(), /gaussian/, "the picture of before stays");
+  assert.match(await page.locator("#stopped").innerText(), /cancelled[\s\S]*Fit again/);
   await page.locator("#data").selectOption({ label: "rings (400 rows)" });
   await shows("mercer fit rings");
   quiet();

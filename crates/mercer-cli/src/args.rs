@@ -373,7 +373,8 @@ pub(crate) struct PlotArgs {
     /// What to draw
     #[arg(help_heading = "Picture", long, value_enum, default_value = "scores", value_name = "KIND")]
     pub(crate) kind: PlotKind,
-    /// Two components to draw (as 1,3) or, of a reconstruction, two columns by name [default: the first two]
+    /// Two components to draw (as 1,3) or, of a reconstruction, two columns by name [default: the first two components; the two
+    /// columns with most variance]
     #[arg(help_heading = "Picture", long, value_name = "A,B")]
     pub(crate) axes: Option<String>,
     /// How many points are where, in place of the points [default: above 20,000 points without colours]

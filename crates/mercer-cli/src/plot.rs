@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use mercer::AnyModel;
+use mercer::{AnyModel, Points};
 use mercer_io::Outputs;
 use mercer_view::{Axes, Figure, ImageFormat};
 
@@ -29,6 +29,7 @@ fn size() -> (usize, usize) {
 }
 
 pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
+    let named = args.output.as_deref().and_then(ImageFormat::of_name);
     let format = match (args.format, args.output.as_deref()) {
         (Some(ImageArg::Svg), _) => ImageFormat::Svg,
         (Some(ImageArg::Png), _) => ImageFormat::Png,
@@ -38,8 +39,17 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
             Failure::Usage(format!("--output {name}: the name does not end in .svg, .png or .pdf; --format says which"))
         })?,
     };
+    if named.is_some_and(|named| named != format) {
+        let name = args.output.as_deref().unwrap_or_default();
+        return Err(Failure::Usage(format!("--output {name}: the name says another format than --format")));
+    }
     let shown = Shown::new(&args.shown, run)?;
     let figure = figure(args, &shown, run)?;
+    // What is to be known about the data; ties among components are told by `fit`.
+    let of_model = shown.model.as_ref().map_or(&[][..], AnyModel::notes);
+    for note in shown.notes.iter().filter(|note| !of_model.contains(note)) {
+        line(&mut terminal.summary(true), "note", note)?;
+    }
     let in_characters = args.terminal || (args.output.is_none() && args.format.is_none() && terminal.is_terminal());
     if in_characters {
         let (columns, rows) = size();
@@ -120,7 +130,7 @@ fn figure(args: &PlotArgs, shown: &Shown, run: &RunArgs) -> Result<Figure> {
         }
         PlotKind::Reconstruction => {
             let points = points()?;
-            let axes = columns(args, &shown.columns)?;
+            let axes = columns(args, &shown.columns, points)?;
             let figure = mercer_view::reconstruction(&title, model()?, points, &shown.columns, axes, &exec)?;
             figure.ok_or_else(|| {
                 missing("the model has no reconstruction in these columns", "use PCA, or the gaussian kernel")
@@ -142,11 +152,11 @@ fn components(args: &PlotArgs, k: usize) -> Result<Axes> {
 }
 
 /// Two columns, by name or number.
-fn columns(args: &PlotArgs, names: &[String]) -> Result<(usize, usize)> {
+fn columns(args: &PlotArgs, names: &[String], points: &Points<f64>) -> Result<(usize, usize)> {
     let Some(text) = &args.axes else {
         return match names.len() {
             0 | 1 => Err(Failure::Usage("a reconstruction is drawn over two columns, and there is one".into())),
-            _ => Ok((0, 1)),
+            _ => Ok(mercer_view::widest(points)),
         };
     };
     let wrong = || Failure::Usage(format!("--axes {text}: two columns of {}", names.join(", ")));

@@ -9,6 +9,9 @@ use crate::output::{Failure, Outcome, Result, Terminal, line};
 use crate::shown::Shown;
 
 pub(crate) fn run(args: &ReportArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
+    if args.output != "-" && ![".html", ".htm"].iter().any(|end| args.output.to_lowercase().ends_with(end)) {
+        return Err(Failure::Usage(format!("--output {}: a report is a page, as in report.html", args.output)));
+    }
     let shown = Shown::new(&args.shown, run)?;
     let Shown { source, points, columns, model, scores, colour, notes, plan } = shown;
     let (Some(model), Some(points), Some(scores)) = (&model, &points, &scores) else {
@@ -19,7 +22,10 @@ pub(crate) fn run(args: &ReportArgs, run: &RunArgs, terminal: &mut Terminal) -> 
     };
     let fitted = Fitted { source: &source, columns: &columns, points, model, scores, colour: &colour };
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let commands = vec![format!("mercer {}", mercer_view::shell(&words))];
+    let mut commands = vec![format!("mercer {}", mercer_view::shell(&words))];
+    if args.shown.input == "-" || args.shown.data.as_deref() == Some("-") {
+        commands.insert(0, "# the data came by standard input".into());
+    }
     let page = Report { fitted, notes, plan, commands }.html(&exec(run))?;
     if args.output == "-" {
         terminal.data(page.as_bytes())?;

@@ -78,7 +78,7 @@ fn run_document(name: &str, at_least: usize) {
 
 #[test]
 fn readme() {
-    run_document("README.md", 12);
+    run_document("README.md", 10);
 }
 
 #[test]

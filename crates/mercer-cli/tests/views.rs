@@ -83,7 +83,9 @@ fn what_cannot_be_drawn_is_refused_and_nothing_is_lost() {
         assert!(error.contains(told), "{words:?}: {error}");
     }
     run.fails(1, &["plot", "iris", "-o", "no/folder/a.svg"]);
-    run.fails(1, &["report", "p.scores.csv", "-o", "a.svg"]);
+    run.fails(1, &["report", "p.scores.csv", "-o", "a.html"]);
+    run.fails(2, &["report", "iris", "-o", "a.svg"]);
+    run.fails(2, &["plot", "iris", "--format", "pdf", "-o", "a.svg"]);
     assert_eq!(run.text("a.svg"), "mine");
 }
 

@@ -152,7 +152,8 @@ fn fitted(
         _ => Vec::new(),
     };
     let count = recipe.count(points.n(), points.d());
-    let texts = Texts { recipe: &recipe, data: &data, columns: &columns, k: count, seed: app.seed() };
+    let found = model.components();
+    let texts = Texts { recipe: &recipe, data: &data, columns: &columns, k: count, found, seed: app.seed() };
     let spectrum = model.spectrum();
     let (certificate, k) = (model.certificate(), model.components());
     let summary = json!({
@@ -161,6 +162,7 @@ fn fitted(
         "d": points.d(),
         "columns": columns,
         "components": k,
+        "asked": count,
         "model": describe(&model),
         "kernel": match &model { AnyModel::KernelPca(m) => m.kernel().map(ToString::to_string), _ => None },
         "choices": choices.iter().map(|c| json!({"kernel": c.kernel, "parameter": c.parameter, "value": c.value, "rule": c.rule})).collect::<Vec<_>>(),

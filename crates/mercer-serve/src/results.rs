@@ -218,7 +218,8 @@ fn made(result: &Outcome, name: &str, look: &Look, seed: u64, exec: &Exec) -> Re
         }
         "report.html" => {
             let Outcome { recipe, data, columns, points, .. } = result;
-            let texts = Texts { recipe, data, columns, k: recipe.count(points.n(), points.d()), seed };
+            let (k, found) = (recipe.count(points.n(), points.d()), result.model.components());
+            let texts = Texts { recipe, data, columns, k, found, seed };
             let commands = vec![texts.command("report", &format!("{base}.html"))];
             let report =
                 Report { fitted: result.fitted(), notes: result.notes.clone(), plan: result.plan.clone(), commands };

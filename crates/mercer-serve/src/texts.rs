@@ -14,8 +14,9 @@ pub(crate) struct Texts<'a> {
     pub(crate) data: &'a Data,
     /// The columns that are computed with.
     pub(crate) columns: &'a [String],
-    /// Components.
+    /// Components that are asked for, and those that there are.
     pub(crate) k: usize,
+    pub(crate) found: usize,
     pub(crate) seed: u64,
 }
 
@@ -99,7 +100,8 @@ impl Texts<'_> {
 
     /// Python that does the same.
     pub(crate) fn python(&self) -> String {
-        let Texts { recipe, data, k, .. } = self;
+        let Texts { recipe, data, found, .. } = self;
+        let k = found.max(&1);
         // JSON's strings are Python's.
         let quote = |text: &str| serde_json::to_string(text).unwrap_or_default();
         let list = |names: &[String]| names.iter().map(|n| quote(n)).collect::<Vec<_>>().join(", ");
@@ -161,7 +163,9 @@ impl Texts<'_> {
                 if recipe.scale {
                     text += "X = (X - X.mean()) / X.std().replace(0, 1)\n";
                 }
-                writeln!(text, "model = mercer.KernelPCA({k}, kernel={}{seed})", quote(kernel))
+                // Bare names have scikit-learn's defaults there: all parameters are written out.
+                let full = kernel.parse::<mercer::Kernel>().map_or_else(|_| kernel.clone(), |k| k.to_string());
+                writeln!(text, "model = mercer.KernelPCA({k}, kernel={}{seed})", quote(&full))
             }
             None if recipe.scale => writeln!(text, "model = mercer.PCA({k}, scale=True)"),
             None => writeln!(text, "model = mercer.PCA({k})"),

@@ -9,7 +9,7 @@ use crate::text::{component, count, percent};
 /// Components that are shown.
 const MOST_PANELS: usize = 6;
 /// Points of the grid along each axis, for files.
-const FINE: usize = 60;
+const FINE: usize = 45;
 /// Points that are drawn over the field.
 const MOST_POINTS: usize = 1000;
 /// How far the grid reaches beyond the points, as a share of their range.
@@ -57,12 +57,6 @@ pub fn on_points(model: &AnyModel) -> bool {
     !matches!(model, AnyModel::KernelPca(m) if m.points().is_none())
 }
 
-/// Whether the plane is about as wide as it is high: a unit is then equally long on both axes.
-fn alike(grid: &Grid) -> bool {
-    let span = |v: &[f64]| v[v.len() - 1] - v[0];
-    (0.4..2.5).contains(&(span(&grid.x) / span(&grid.y)))
-}
-
 /// The contours of each component over the plane of the data: the scores that a point would have there.
 ///
 /// # Errors
@@ -85,7 +79,7 @@ pub fn contours(
     };
     let shown = model.components().min(MOST_PANELS);
     let ratios = model.spectrum().map(|s| s.ratios()).unwrap_or_default();
-    let panels: Vec<Panel> = (0..shown)
+    let mut panels: Vec<Panel> = (0..shown)
         .map(|j| Panel {
             title: match ratios.get(j) {
                 Some(share) => format!("{} ({})", component(j), percent(*share)),
@@ -96,9 +90,10 @@ pub fn contours(
                 Layer::Field { x: grid.x.clone(), y: grid.y.clone(), values: grid.values(j) },
                 Layer::Points { at: at.clone(), colour: colour.clone() },
             ],
-            equal: alike(&grid),
+            equal: false,
         })
         .collect();
+    panels.iter_mut().for_each(|p| p.equal = p.is_square());
     let mut note = "the score that a point would have at each place: blue below zero, orange above".to_string();
     if shown < model.components() {
         note += &format!("; the first {shown} of {} components", model.components());

@@ -30,7 +30,7 @@ const BESIDE: (f64, f64) = (500.0, 400.0);
 /// Pixels per unit in a PNG.
 const SHARPNESS: f32 = 2.0;
 /// Bands of colour in a field.
-const BANDS: usize = 16;
+const BANDS: usize = 12;
 
 /// A file format of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,10 +153,10 @@ fn drawn(panel: &Panel, (width, height): (f64, f64), alone: bool) -> (Vec<Plot>,
             .with_clamp_axis()
             .with_show_grid(false);
     }
-    if let Some(Layer::Matrix { rows, .. }) = panel.layers.first() {
-        let end = rows.len() as f64 + 0.5;
+    if let Some(Layer::Matrix { points, .. }) = panel.layers.first() {
+        let end = *points as f64;
         layout = layout.with_show_grid(false).with_clamp_axis();
-        layout = layout.with_x_axis_min(0.5).with_x_axis_max(end).with_y_axis_min(0.5).with_y_axis_max(end);
+        layout = layout.with_x_axis_min(0.0).with_x_axis_max(end).with_y_axis_min(0.0).with_y_axis_max(end);
     }
     if only(|l| matches!(l, Layer::Arrows(_))) {
         layout = layout.with_label_background(true);
@@ -220,9 +220,17 @@ fn add(layer: &Layer, bounds: Bounds, plots: &mut Vec<Plot>, notes: &mut Vec<Tex
                 notes.push(TextAnnotation::new(label(name), x, y).with_color(INK).with_font_size(13));
             }
         }
-        Layer::Matrix { rows, signed, .. } => {
+        Layer::Matrix { rows, signed, points, .. } => {
             let map = if *signed { zero_is_white(rows.iter().flatten().copied()) } else { numbers() };
-            plots.push(Heatmap::new().with_data(rows.clone()).with_color_map(map).with_cell_size(1.02).into());
+            plots.push(
+                Heatmap::new()
+                    .with_data(rows.clone())
+                    .with_x_range(0.0, *points as f64)
+                    .with_y_range(0.0, *points as f64)
+                    .with_color_map(map)
+                    .with_cell_size(1.02)
+                    .into(),
+            );
         }
         Layer::Field { x, y, values } => {
             let field = ContourPlot::new()

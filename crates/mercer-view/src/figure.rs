@@ -82,6 +82,8 @@ pub enum Layer {
         name: String,
         /// Whether colours part at zero.
         signed: bool,
+        /// How many points the rows stand for.
+        points: usize,
     },
     /// Values over the plane as bands of colour that part at zero.
     Field {
@@ -128,6 +130,12 @@ impl Figure {
 }
 
 impl Panel {
+    /// Whether it is about as wide as it is high in the units of its axes, which are then made equally long.
+    pub(crate) fn is_square(&self) -> bool {
+        let ((left, right), (bottom, top)) = self.bounds();
+        (0.5..2.0).contains(&((right - left) / (top - bottom)))
+    }
+
     /// The smallest and largest place on each axis; a range of one value is widened.
     pub(crate) fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let (mut x, mut y) = ((f64::INFINITY, f64::NEG_INFINITY), (f64::INFINITY, f64::NEG_INFINITY));

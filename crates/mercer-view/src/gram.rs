@@ -74,7 +74,7 @@ pub fn gram(
     let panel = |title: &str, rows, signed| Panel {
         title: title.into(),
         axes: ("points".into(), "points".into()),
-        layers: vec![Layer::Matrix { rows, name: String::new(), signed }],
+        layers: vec![Layer::Matrix { rows, name: String::new(), signed, points: some.len() }],
         equal: true,
     };
     let panels = vec![panel("K", plain, false), panel("HKH, centred", blocks(&matrix), true)];

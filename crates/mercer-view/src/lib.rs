@@ -26,12 +26,12 @@ pub use draw::ImageFormat;
 pub use figure::{Figure, Layer, Panel};
 pub use gram::gram;
 pub use loadings::loadings;
-pub use reconstruction::{Reconstruction, reconstruction};
+pub use reconstruction::{Reconstruction, reconstruction, widest};
 pub use report::{Fitted, Report};
 pub use scores::{Axes, scores};
 pub use scree::scree;
 pub use tables::{eigenvalue_table, standardised};
 pub use text::{
-    component, count, describe, describe_kernel, describe_pca, eigenvalue_meaning, percent, rounded, shell, short,
-    shown_eigenvalues, title,
+    component, count, describe, describe_kernel, describe_pca, eigenvalue_meaning, percent, plural, rounded, shell,
+    short, shown_eigenvalues, title,
 };

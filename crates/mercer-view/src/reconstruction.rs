@@ -37,6 +37,22 @@ impl Reconstruction {
     }
 }
 
+/// The two columns with the largest variance, in their order: where there is most to see. The first two of fewer.
+pub fn widest(points: &Points<f64>) -> (usize, usize) {
+    let variance = |j: usize| {
+        let column = points.column(j);
+        let mean = column.iter().sum::<f64>() / column.len() as f64;
+        column.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
+    };
+    let variances: Vec<f64> = (0..points.d()).map(variance).collect();
+    let mut order: Vec<usize> = (0..points.d()).collect();
+    order.sort_by(|&a, &b| variances[b].total_cmp(&variances[a]).then(a.cmp(&b)));
+    match order[..] {
+        [a, b, ..] => (a.min(b), a.max(b)),
+        _ => (0, 1),
+    }
+}
+
 /// Points and what the components keep of them, in the plane of two columns; `None` where the model keeps nothing that
 /// can be drawn.
 ///
@@ -70,7 +86,6 @@ pub fn reconstruction(
         note += &format!("; {} of {} points", count(back.which.len()), count(points.n()));
     }
     let mut panel = Panel { axes: (columns[x].clone(), columns[y].clone()), layers, ..Panel::default() };
-    let ((left, right), (bottom, top)) = panel.bounds();
-    panel.equal = (0.4..2.5).contains(&((right - left) / (top - bottom)));
+    panel.equal = panel.is_square();
     Ok(Some(Figure { title: title.into(), note, panels: vec![panel], across: 1, compact: false }))
 }

@@ -12,11 +12,11 @@ use crate::draw::ImageFormat;
 use crate::figure::{Figure, spread};
 use crate::gram::gram;
 use crate::loadings::loadings;
-use crate::reconstruction::reconstruction;
+use crate::reconstruction::{reconstruction, widest};
 use crate::scores::{Axes, scores as scores_of};
 use crate::scree::scree;
 use crate::tables::standardised;
-use crate::text::{component, count, describe, eigenvalue_meaning, percent, rounded, short, shown_eigenvalues};
+use crate::text::{component, count, describe, eigenvalue_meaning, percent, plural, rounded, short, shown_eigenvalues};
 
 const STYLE: &str = include_str!("report.css");
 /// Components in tables.
@@ -70,13 +70,18 @@ impl Report<'_> {
     pub fn html(&self, exec: &Exec) -> Result<String> {
         let Fitted { source, points, model, .. } = self.fitted;
         let title = format!("{source}: {}", crate::text::title(model));
-        let (n, d, k) = (count(points.n()), count(points.d()), model.components());
+        let (n, k) = (count(points.n()), model.components());
         let mut body = String::new();
         let _ = write!(
             body,
             "<header><h1>{}</h1><p>{}</p></header>",
             escape(&title),
-            escape(&format!("{n} rows, {d} numeric columns; {k} components{}.", self.kept()))
+            escape(&format!(
+                "{n} rows, {}; {}{}.",
+                plural(points.d(), "numeric column"),
+                plural(k, "component"),
+                self.kept()
+            ))
         );
         self.done(&mut body);
         for figure in self.figures(exec)? {
@@ -86,7 +91,7 @@ impl Report<'_> {
         self.certificate(&mut body);
         self.compared(exec, &mut body)?;
         self.swept(exec, &mut body)?;
-        body += "<section><h2>Make it again</h2><p>In a shell, in the folder of the data:</p>";
+        body += "<section><h2>Make it again</h2><p>In a shell, where the data is found under this name:</p>";
         for command in &self.commands {
             let _ = write!(body, "<pre><code>{}</code></pre>", escape(command));
         }
@@ -123,7 +128,14 @@ impl Report<'_> {
             figures.extend(gram("Gram matrix", kernel, points, scores, colour, exec)?);
         }
         if points.d() >= 2 {
-            figures.extend(reconstruction("Data, and what is kept of it", model, points, columns, (0, 1), exec)?);
+            figures.extend(reconstruction(
+                "Data, and what is kept of it",
+                model,
+                points,
+                columns,
+                widest(points),
+                exec,
+            )?);
         }
         Ok(figures)
     }
@@ -177,7 +189,8 @@ impl Report<'_> {
     fn kept(&self) -> String {
         match self.fitted.model.spectrum().map(|s| s.cumulative()) {
             Some(sums) if !sums.is_empty() => {
-                format!(" explain {} of the variance", percent(sums[sums.len() - 1]))
+                let verb = if sums.len() == 1 { "explains" } else { "explain" };
+                format!(" {verb} {} of the variance", percent(sums[sums.len() - 1]))
             }
             _ => String::new(),
         }
@@ -192,6 +205,13 @@ impl Report<'_> {
         let shown = columns.iter().take(12).cloned().collect::<Vec<_>>().join(", ");
         let more = if columns.len() > 12 { ", ..." } else { "" };
         fact("data", &format!("{source}: {} rows; columns {shown}{more}", count(points.n())));
+        match self.fitted.colour {
+            Colour::None => {}
+            Colour::Classes { name, names, .. } => {
+                fact("labels", &format!("column {name}, {} of them: not computed with", names.len()));
+            }
+            Colour::Number { name, .. } => fact("colours", &format!("column {name}")),
+        }
         fact("model", &describe(model));
         if let AnyModel::KernelPca(model) = model {
             for choice in model.choices() {
@@ -216,20 +236,33 @@ impl Report<'_> {
             .map(|j| vec![component(j), short(values[j]), percent(ratios[j]), percent(sums[j])]);
         *body += "<section><h2>Components</h2>";
         table(&["component", "eigenvalue", "explained", "cumulative"], rows, body);
+        let indefinite = matches!(model, AnyModel::KernelPca(m) if m.definiteness().is_some_and(mercer::Definiteness::is_indefinite));
+        let _ = write!(body, "<p>Eigenvalue: {}. ", escape(eigenvalue_meaning(model)));
+        if indefinite {
+            *body += "Some eigenvalues are negative: shares are of the sum of all magnitudes.</p></section>";
+            return;
+        }
+        let unit = self.unit();
         let _ = write!(
             body,
-            "<p>Eigenvalue: {}. Shares are of the whole variance, not of what was kept. {} of the sum of all eigenvalues, {}, is \
-             left out.</p></section>",
-            escape(eigenvalue_meaning(model)),
-            short(spectrum.discarded()),
-            short(spectrum.total()),
+            "Shares are of the whole variance, not of what was kept: {} of {}, the sum of all eigenvalues, is left out.</p></section>",
+            short(unit * spectrum.discarded().max(0.0)),
+            short(unit * spectrum.total()),
         );
+    }
+
+    /// What eigenvalues are multiplied by where they are shown: those of PCA are shown as variances.
+    fn unit(&self) -> f64 {
+        match self.fitted.model {
+            AnyModel::Pca(m) => 1.0 / m.spectrum().divisor(),
+            _ => 1.0,
+        }
     }
 
     fn certificate(&self, body: &mut String) {
         let (Some(spectrum), Some(c)) = (self.fitted.model.spectrum(), self.fitted.model.certificate()) else { return };
         *body += "<section><h2>How far this can be from the truth</h2>";
-        for sentence in in_words(c) {
+        for sentence in in_words(c, self.unit()) {
             let _ = write!(body, "<p>{}</p>", escape(&sentence));
         }
         let values = spectrum.eigenvalues();
@@ -242,11 +275,11 @@ impl Report<'_> {
                     Some(k) => format!("{:.1e}", k.sine.asin()),
                     None => String::new(),
                 };
-                vec![component(j), format!("{:.9e}", values[j] - below), format!("{:.9e}", values[j] + above), angle]
+                let end = |v: f64| format!("{:.9e}", self.unit() * v);
+                vec![component(j), end(values[j] - below), end(values[j] + above), angle]
             });
-            *body += "<details><summary>The bounds in numbers</summary>";
+            *body += "<h3>The bounds in numbers</h3>";
             table(&["component", "eigenvalue at least", "at most", "angle at most (rad)"], rows, body);
-            *body += "</details>";
         }
         *body += "</section>";
     }
@@ -289,17 +322,30 @@ impl Report<'_> {
         let seen = if model.is_standardised() { &standardised(points, exec)? } else { points };
         let Some(sweep) = sweep(kernel, seen, exec)? else { return Ok(()) };
         let text = match sweep.interval {
-            Some((low, high)) => format!(
-                "Over {} values of {} from {} to {}, the picture of the first two components changes between {} and {}; \
-                 outside, a step of a factor 1.4 changes it by less than 5 %. The middle, found by a rule, is {}.",
-                sweep.steps.len(),
-                sweep.parameter,
-                short(sweep.steps.first().map_or(0.0, |s| s.value)),
-                short(sweep.steps.last().map_or(0.0, |s| s.value)),
-                short(low),
-                short(high),
-                short(sweep.middle)
-            ),
+            Some((low, high)) => {
+                let (first, last) = (sweep.steps.first(), sweep.steps.last());
+                let (first, last) = (first.map_or(low, |s| s.value), last.map_or(high, |s| s.value));
+                let ends = match (low <= first, high >= last) {
+                    (false, false) => "outside, a step of a factor 1.4 changes it by less than 5 %",
+                    (false, true) => {
+                        "below, a step of a factor 1.4 changes it by less than 5 %; above, nothing was tried"
+                    }
+                    (true, false) => {
+                        "above, a step of a factor 1.4 changes it by less than 5 %; below, nothing was tried"
+                    }
+                    (true, true) => "beyond, nothing was tried",
+                };
+                format!(
+                    "{} values of {} were tried, from {} to {}. The picture of the first two components changes between {} \
+                     and {}; {ends}.",
+                    sweep.steps.len(),
+                    sweep.parameter,
+                    short(first),
+                    short(last),
+                    short(low),
+                    short(high)
+                )
+            }
             None => format!("The picture does not change with {} by more than 5 % a step.", sweep.parameter),
         };
         let _ = write!(
@@ -314,7 +360,7 @@ impl Report<'_> {
 }
 
 /// A certificate in whole sentences: what is a theorem, what is likely, and what is an estimate.
-fn in_words(c: &Certificate) -> Vec<String> {
+fn in_words(c: &Certificate, unit: f64) -> Vec<String> {
     if c.kind() == Kind::Unknown {
         return vec![format!("{c}.")];
     }
@@ -331,7 +377,7 @@ fn in_words(c: &Certificate) -> Vec<String> {
     said.push(format!(
         "How far an eigenvalue can be off follows from the measured residuals by theorems. An allowance of {:.1e} for rounding \
          is in every bound; it is an estimate of first order with generous constants, not a proof.",
-        c.rounding()
+        unit * c.rounding()
     ));
     said
 }

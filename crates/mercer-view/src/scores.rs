@@ -48,9 +48,11 @@ pub(crate) fn panel(
 ) -> (Panel, String) {
     let (n, k) = (scores.n(), scores.d());
     let one = k < 2 && axes == Axes::default();
-    let at: Vec<(f64, f64)> = (0..n)
-        .map(|i| (scores.row(i)[axes.x.min(k - 1)], if one { i as f64 } else { scores.row(i)[axes.y] }))
-        .collect();
+    // Components without variance are rounding, which is not to be seen as structure.
+    let rank = model.and_then(AnyModel::spectrum).map_or(k, |s| s.rank());
+    let value = |i: usize, j: usize| if j < rank { scores.row(i)[j] } else { 0.0 };
+    let at: Vec<(f64, f64)> =
+        (0..n).map(|i| (value(i, axes.x.min(k - 1)), if one { i as f64 + 1.0 } else { value(i, axes.y) })).collect();
     let name = |j: usize| match model.and_then(AnyModel::spectrum).map(|s| s.ratios()) {
         Some(ratios) if j < ratios.len() => format!("{} ({})", component(j), percent(ratios[j])),
         _ => component(j),
@@ -67,5 +69,7 @@ pub(crate) fn panel(
         (Layer::Points { at, colour: colour.clone() }, String::new())
     };
     let up = if one { "row".to_string() } else { name(axes.y) };
-    (Panel { axes: (name(axes.x), up), layers: vec![layer], ..Panel::default() }, note)
+    let mut panel = Panel { axes: (name(axes.x), up), layers: vec![layer], ..Panel::default() };
+    panel.equal = !one && panel.is_square();
+    (panel, note)
 }

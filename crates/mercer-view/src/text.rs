@@ -134,6 +134,11 @@ pub fn rounded(text: &str) -> String {
     out
 }
 
+/// A count with its word: `1 component`, `3 components`.
+pub fn plural(n: usize, word: &str) -> String {
+    format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// A share of one as percent.
 pub fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
