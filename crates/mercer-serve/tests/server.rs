@@ -224,7 +224,9 @@ fn what_is_copied_is_what_is_tested() {
         json!({"data": wine, "columns": columns, "label": "class", "missing": "mean", "kernel": null, "components": 2});
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/copied");
     let again = std::env::var_os("MERCER_COPY").is_some();
-    for (name, recipe) in [("kernel", kernel), ("pca", pca)] {
+    let mut default = kernel.clone();
+    default["kernel"] = json!("polynomial");
+    for (name, recipe) in [("kernel", kernel), ("pca", pca), ("default", default)] {
         let told = fit(&recipe);
         let file = format!("/api/results/{}/files/scores.csv", told["id"]);
         let scores = String::from_utf8(asked("GET", &file, b"").body).unwrap();

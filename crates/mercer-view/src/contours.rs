@@ -93,7 +93,9 @@ pub fn contours(
             equal: false,
         })
         .collect();
-    panels.iter_mut().for_each(|p| p.equal = p.is_square());
+    // A strip of a field in the middle of its panel would waste the room.
+    let ratio = (grid.x[FINE - 1] - grid.x[0]) / (grid.y[FINE - 1] - grid.y[0]);
+    panels.iter_mut().for_each(|p| p.equal = (0.75..1.33).contains(&ratio));
     let mut note = "the score that a point would have at each place: blue below zero, orange above".to_string();
     if shown < model.components() {
         note += &format!("; the first {shown} of {} components", model.components());
