@@ -85,7 +85,11 @@ impl Figure {
             let layout = if self.note.is_empty() {
                 layout
             } else {
-                layout.with_subtitle(label(&self.note)).with_subtitle_size(12)
+                layout.with_subtitle(label(&self.note)).with_subtitle_size(12).with_subtitle_wrap(if self.compact {
+                    60
+                } else {
+                    95
+                })
             };
             return render_multiple(plots, layout);
         }

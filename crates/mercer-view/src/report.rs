@@ -275,7 +275,7 @@ impl Report<'_> {
                     Some(k) => format!("{:.1e}", k.sine.asin()),
                     None => String::new(),
                 };
-                let end = |v: f64| format!("{:.9e}", self.unit() * v);
+                let end = |v: f64| format!("{:.7e}", self.unit() * v);
                 vec![component(j), end(values[j] - below), end(values[j] + above), angle]
             });
             *body += "<h3>The bounds in numbers</h3>";
@@ -385,9 +385,13 @@ fn in_words(c: &Certificate, unit: f64) -> Vec<String> {
 fn picture(figure: &Figure, body: &mut String) -> Result<()> {
     // Pictures of many marks are smaller as pixels.
     let (kind, format) = if figure.marks() > 3000 { ("png", ImageFormat::Png) } else { ("svg+xml", ImageFormat::Svg) };
-    let data = base64::engine::general_purpose::STANDARD.encode(figure.file(format)?);
+    // Small, so that letters can be read on a phone.
+    let small = Figure { compact: true, ..figure.clone() };
+    let data = base64::engine::general_purpose::STANDARD.encode(small.file(format)?);
+    let class = if figure.panels.len() > 1 { " class=\"panels\"" } else { "" };
     let says = if figure.note.is_empty() { figure.title.clone() } else { format!("{}: {}", figure.title, figure.note) };
-    let _ = write!(body, "<figure><img alt=\"{}\" src=\"data:image/{kind};base64,{data}\"></figure>", escape(&says));
+    let _ =
+        write!(body, "<figure{class}><img alt=\"{}\" src=\"data:image/{kind};base64,{data}\"></figure>", escape(&says));
     Ok(())
 }
 
