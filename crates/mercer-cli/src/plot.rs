@@ -19,7 +19,7 @@ const AROUND: usize = 8;
 
 /// The size of a picture in characters.
 fn size() -> (usize, usize) {
-    match terminal_size::terminal_size() {
+    match terminal_size::terminal_size_of(std::io::stdout()) {
         Some((width, height)) => (
             usize::from(width.0).saturating_sub(1).min(MOST.0),
             usize::from(height.0).saturating_sub(AROUND).clamp(12, MOST.1),
