@@ -1,6 +1,6 @@
 //! The local page: PCA and kernel PCA explored live in the browser.
 //!
-//! [`serve`] listens on the loopback interface and answers only who has the token (`guard.rs`). The page asks for fits by
+//! A [`Server`] listens on the loopback interface and answers only who has the token (`guard.rs`). The page asks for fits by
 //! `POST /api/fit` (`fit.rs`), whose answer is a stream of events: progress, and at last the result, which is kept
 //! (`state.rs`) and read from by what follows (`results.rs`). A fit ends when the page stops listening to it.
 

@@ -2,7 +2,7 @@
 //!
 //! A picture is first data ([`Figure`]): panels of layers, in the units of what is shown. The functions named after the
 //! kinds ([`scores`], [`scree`], [`loadings`], [`gram`], [`contours`], [`reconstruction`]) make it; [`Figure::file`] draws
-//! it as SVG, PNG or PDF, and [`Figure::terminal`] in characters. [`report`] puts several into one page.
+//! it as SVG, PNG or PDF, and [`Figure::terminal`] in characters. [`Report`] puts several into one page.
 
 mod agreement;
 mod colour;
