@@ -30,10 +30,12 @@ mod points;
 mod real;
 mod rng;
 mod vector;
+mod wire;
 // floor 1, kernels and embeddings
 mod embedding;
 pub mod kernel;
 // floor 2, operators
+mod factor;
 mod moments;
 pub mod op;
 // floor 3, eigenpairs
@@ -71,7 +73,7 @@ pub use model::AnyModel;
 pub use moments::Moments;
 pub use nystroem::NystroemModel;
 pub use op::{Gram, SymOp};
-pub use pca::{Pca, PcaModel, PcaParts, Route};
+pub use pca::{Pca, PcaModel, PcaParts, PcaState, Route};
 pub use plan::{PassPlan, Plan};
 pub use points::{Points, PointsRef};
 pub use preimage::PreImages;

@@ -9,6 +9,7 @@ use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_s
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, recommended_block_size};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -351,6 +352,22 @@ pub(crate) fn svd_right(x: &Points<f64>) -> Result<(Vec<f64>, Block)> {
     .map_err(|_| ErrorKind::NoConvergence { what: "singular value decomposition", size })?;
     values.iter_mut().for_each(|v| *v *= scale);
     Ok((values, right))
+}
+
+/// The triangle R with R'R = X'X, min(n, d) rows of it, by Householder's reflections: the digits that X'X would lose are kept.
+pub(crate) fn triangle(x: &Points<f64>) -> Points<f64> {
+    let (n, d) = (x.n(), x.d());
+    let size = n.min(d);
+    if size == 0 {
+        return Points::from_fn(0, d, |_, _| 0.0);
+    }
+    let mut a = Block::from_fn(n, d, |i, j| x.row(i)[j]);
+    let par = par(d);
+    let width = recommended_block_size::<f64>(n, d);
+    let mut coefficients = Block::zeros(width, size);
+    let mut memory = MemBuffer::new(qr_in_place_scratch::<f64>(n, d, width, par, Default::default()));
+    qr_in_place(view_mut(&mut a), view_mut(&mut coefficients), par, MemStack::new(&mut memory), Default::default());
+    Points::from_fn(size, d, |i, j| if j < i { 0.0 } else { a.at(i, j) })
 }
 
 /// Makes the columns of `a` orthonormal in order; columns that depend on earlier ones are replaced by directions

@@ -9,6 +9,7 @@ use crate::exec::Exec;
 use crate::linalg;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::{Real, SQUARABLE};
+use crate::wire::{Reader, Writer, damaged};
 
 /// Rows that are centred and multiplied together.
 const CHUNK: usize = 512;
@@ -114,7 +115,7 @@ impl Moments {
     }
 
     /// As [`Moments::merge`], in place and for the same number of dimensions.
-    fn add(&mut self, other: &Moments) {
+    pub(crate) fn add(&mut self, other: &Moments) {
         if self.columns.n == 0 {
             *self = other.clone();
         } else if let Some((gap, weight)) = self.columns.add(&other.columns) {
@@ -126,6 +127,17 @@ impl Moments {
                 }
             }
         }
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        self.columns.write(writer);
+        writer.lower_half(&self.scatter);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let columns = Columns::read(reader)?;
+        let scatter = reader.lower_half(columns.mean.len())?;
+        Ok(Moments { columns, scatter })
     }
 
     /// Number of points.
@@ -179,7 +191,7 @@ impl Moments {
 }
 
 impl Columns {
-    fn empty(d: usize) -> Self {
+    pub(crate) fn empty(d: usize) -> Self {
         Columns {
             n: 0,
             mean: vec![0.0; d],
@@ -208,7 +220,7 @@ impl Columns {
 
     /// Refuses values that are not finite, or too large for sums of squares: they show in the sums, and only then are
     /// they looked for.
-    fn check<T: Real>(&self, x: PointsRef<'_, T>) -> Result<()> {
+    pub(crate) fn check<T: Real>(&self, x: PointsRef<'_, T>) -> Result<()> {
         let sound = |v: &f64| v.abs() < SQUARABLE.end;
         let sums = self.mean.iter().chain(&self.squares).all(|v| v.is_finite());
         if self.n == 0 || sums && self.low.iter().chain(&self.high).all(sound) {
@@ -219,7 +231,7 @@ impl Columns {
     }
 
     /// The numbers of a few rows, and what was left of the mean in the rows less about the mean, which go to `centred`.
-    fn of_chunk<T: Real>(x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) -> (Self, Vec<f64>) {
+    pub(crate) fn of_chunk<T: Real>(x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) -> (Self, Vec<f64>) {
         let mut m = Columns::empty(x.d());
         m.n = x.n() as u64;
         dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || m.measure(x, guess, centred)));
@@ -299,7 +311,7 @@ impl Columns {
     }
 
     /// Adds others; returns the difference of the means and n_a n_b / n, unless one of both is empty.
-    fn add(&mut self, other: &Columns) -> Option<(Vec<f64>, f64)> {
+    pub(crate) fn add(&mut self, other: &Columns) -> Option<(Vec<f64>, f64)> {
         if self.n == 0 || other.n == 0 {
             if self.n == 0 {
                 *self = other.clone();
@@ -323,6 +335,53 @@ impl Columns {
 
     pub(crate) fn n(&self) -> u64 {
         self.n
+    }
+
+    pub(crate) fn d(&self) -> usize {
+        self.mean.len()
+    }
+
+    pub(crate) fn ranges(&self) -> Vec<(f64, f64)> {
+        self.low.iter().copied().zip(self.high.iter().copied()).collect()
+    }
+
+    /// What the mean of rows that follow is probably near to.
+    pub(crate) fn guess(&self) -> &[f64] {
+        &self.mean
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer.count(self.n);
+        for list in [&self.mean, &self.rest, &self.squares, &self.low, &self.high] {
+            writer.numbers(list);
+        }
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let n = reader.count()?;
+        let mut lists = [(); 5].map(|()| Vec::new());
+        for list in &mut lists {
+            *list = reader.numbers()?;
+        }
+        let [mean, rest, squares, low, high] = lists;
+        let d = mean.len();
+        if [&rest, &squares, &low, &high].iter().any(|list| list.len() != d) {
+            return Err(damaged("its lists have different lengths"));
+        }
+        let columns = Columns { n, mean, rest, squares, low, high };
+        if n == 0 {
+            return if columns == Columns::empty(d) { Ok(columns) } else { Err(damaged("it has sums of no points")) };
+        }
+        let sound = |j: usize| {
+            let (low, high, mean) = (columns.low[j], columns.high[j], columns.mean[j]);
+            let reach = low.abs().max(high.abs());
+            reach < SQUARABLE.end
+                && low <= high
+                && (low - 1e-9 * reach..=high + 1e-9 * reach).contains(&mean)
+                && columns.rest[j].abs() <= reach
+                && columns.squares[j].is_finite()
+        };
+        if (0..d).all(sound) { Ok(columns) } else { Err(damaged("its means and ranges do not fit together")) }
     }
 
     /// The mean point; a coordinate that never changes has exactly its value.
@@ -351,7 +410,7 @@ impl Columns {
 }
 
 /// Sums over chunks of rows, in parts that are then put together in a fixed tree, however many threads there are.
-fn fold<T: Real, M: Send + Clone>(
+pub(crate) fn fold<T: Real, M: Send + Clone>(
     x: PointsRef<'_, T>,
     exec: &Exec,
     empty: impl Fn(usize) -> M + Sync,

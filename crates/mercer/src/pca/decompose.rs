@@ -1,11 +1,10 @@
 //! The three routes from features to their axes.
 
-use rayon::prelude::*;
-
 use super::{Pca, Route};
 use crate::block::Block;
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
+use crate::factor::Factor;
 use crate::linalg;
 use crate::moments::{Columns, Moments, standardised};
 use crate::points::{Points, PointsRef};
@@ -57,13 +56,7 @@ impl Location {
                         &own
                     }
                 };
-                let mut s = if self.center { moments.scatter() } else { moments.scatter_about_origin() };
-                for j in 0..s.b() {
-                    for i in 0..s.n() {
-                        *s.at_mut(i, j) /= self.scale[i] * self.scale[j];
-                    }
-                }
-                Decomposed::of_scatter(s, most)
+                self.of_moments(moments, most)
             }
             Route::Gram => {
                 let x = standardised(x, &self.mean, &self.rest, &self.scale);
@@ -72,54 +65,45 @@ impl Location {
                 Ok(Decomposed::new(eigenvalues, most, Basis::Points { x, vectors }))
             }
             Route::Svd => {
-                let x = self.reduced(x, exec)?;
-                let (s, axes) = linalg::svd_right(&x)?;
-                Ok(Decomposed::new(s.iter().map(|s| s * s).collect(), most, Basis::Axes { x, axes }))
+                // Of many points a factor is enough, which is found in one look at them.
+                if x.n() > 4 * x.d() {
+                    return self.of_factor(&Factor::of_with(x, exec)?, most);
+                }
+                Decomposed::of_rows(standardised(x, &self.mean, &self.rest, &self.scale), most)
             }
         }
     }
 }
 
 impl Location {
-    /// The standardised points, or for many of them d rows R with R'R = X'X, which have the same singular values and the
-    /// same right singular vectors, and the digits that X'X would lose (MATHS.md, M2): found part by part, in a fixed
-    /// order.
-    fn reduced<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Points<f64>> {
-        let (n, d) = (x.n(), x.d());
-        if n <= 4 * d || n < CHUNK {
-            return Ok(standardised(x, &self.mean, &self.rest, &self.scale));
+    /// From the scatter.
+    pub(super) fn of_moments(&self, moments: &Moments, most: usize) -> Result<Decomposed> {
+        let mut s = if self.center { moments.scatter() } else { moments.scatter_about_origin() };
+        for j in 0..s.b() {
+            for i in 0..s.n() {
+                *s.at_mut(i, j) /= self.scale[i] * self.scale[j];
+            }
         }
-        let chunk = CHUNK.max(2 * d);
-        let per_part = n.div_ceil(chunk).div_ceil(PARTS) * chunk;
-        let parts: Vec<Points<f64>> = (0..n.div_ceil(per_part))
-            .into_par_iter()
-            .map(|p| {
-                let last = n.min((p + 1) * per_part);
-                let mut reduced = Points::new(Vec::new(), 0, d)?;
-                for start in (p * per_part..last).step_by(chunk) {
-                    exec.go_on()?;
-                    let rows = x.slice(start, last.min(start + chunk));
-                    reduced = stacked(reduced, standardised(rows, &self.mean, &self.rest, &self.scale))?;
-                }
-                Ok(reduced)
-            })
-            .collect::<Result<_>>()?;
-        parts.into_iter().try_fold(Points::new(Vec::new(), 0, d)?, stacked)
+        Decomposed::of_scatter(s, most)
+    }
+
+    /// From rows R with R'R = X'X, which have the same singular values and the same right singular vectors, and the digits
+    /// that X'X would lose (MATHS.md, M2).
+    pub(super) fn of_factor(&self, factor: &Factor, most: usize) -> Result<Decomposed> {
+        Decomposed::of_rows(factor.scaled(self.center, &self.scale), most)
+    }
+
+    /// What a user should know about the columns.
+    pub(super) fn notes(&self, spec: &Pca) -> Vec<String> {
+        let constant = self.constant.iter().filter(|c| **c).count();
+        let said = format!("{constant} of {} columns are constant and were not standardised", self.constant.len());
+        if spec.standardise && constant > 0 { vec![said] } else { Vec::new() }
     }
 }
 
-/// At most d rows R with R'R = A'A + B'B: singular values times right singular vectors of one on top of the other.
-fn stacked(a: Points<f64>, b: Points<f64>) -> Result<Points<f64>> {
-    let (n, d) = (a.n() + b.n(), b.d());
-    let mut rows = a.into_vec();
-    rows.extend(b.into_vec());
-    let (s, v) = linalg::svd_right(&Points::new(rows, n, d)?)?;
-    Ok(Points::from_fn(s.len(), d, |i, j| s[i] * v.at(j, i)))
-}
-
-/// Rows that are reduced together, and parts that are put together at the end.
-const CHUNK: usize = 4096;
-const PARTS: usize = 16;
+/// Eigenvalues of a product matrix lose digits as (largest / smallest): below this ratio the singular value
+/// decomposition, which loses only its root, is the better way.
+const RETREAT: f64 = 2e-6;
 
 /// Refuses columns whose spread about the mean cannot be squared.
 fn check_spread(columns: Vec<f64>, spec: &Pca) -> Result<()> {
@@ -159,6 +143,20 @@ impl Decomposed {
     pub(super) fn of_scatter(scatter: Block, most: usize) -> Result<Self> {
         let (eigenvalues, axes) = linalg::eigh(scatter.clone())?;
         Ok(Decomposed::new(eigenvalues, most, Basis::Scatter { scatter, axes }))
+    }
+
+    fn of_rows(x: Points<f64>, most: usize) -> Result<Self> {
+        let (s, axes) = linalg::svd_right(&x)?;
+        Ok(Decomposed::new(s.iter().map(|s| s * s).collect(), most, Basis::Axes { x, axes }))
+    }
+
+    /// What to say when component k is so small that the route loses its digits.
+    pub(super) fn lost_digits(&self, k: usize, route: Route) -> Option<String> {
+        let ratio = self.eigenvalues[k - 1] / self.eigenvalues[0];
+        (route != Route::Svd && ratio < RETREAT).then(|| {
+            let name = route.name();
+            format!("component {k} has {ratio:.0e} of the largest variance, where the {name} route loses digits")
+        })
     }
 
     fn new(mut eigenvalues: Vec<f64>, most: usize, basis: Basis) -> Self {

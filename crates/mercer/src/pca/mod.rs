@@ -2,8 +2,10 @@
 
 mod decompose;
 mod model;
+mod state;
 
 pub use model::{PcaModel, PcaParts};
+pub use state::PcaState;
 
 use crate::block::Block;
 use crate::eigen::{Certificate, sign};
@@ -18,10 +20,6 @@ use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::spectrum::{Components, Spectrum};
 use decompose::{Decomposed, Location};
-
-/// Eigenvalues of a product matrix lose digits as (largest / smallest): below this ratio the singular value
-/// decomposition, which loses only its root, takes over.
-const RETREAT: f64 = 2e-6;
 
 /// How PCA is to be done.
 ///
@@ -154,6 +152,10 @@ impl Pca {
             let what = format!("embedding {n} points of {d} dimensions by {} with {count} features", self.embedding);
             exec.allow(bytes, what, "use a smaller degree, or the polynomial kernel, which needs no features")?;
         }
+        self.plan_features(n, features, exec)
+    }
+
+    fn plan_features(&self, n: usize, features: u128, exec: &Exec) -> Result<Plan> {
         let most = features.min(n as u128);
         match self.components {
             Components::Count(k) if k as u128 > most => {
@@ -227,32 +229,18 @@ impl Pca {
 
         let mut found = location.decompose(phi, moments.as_ref(), route, exec)?;
         let mut k = self.components.count(&found.eigenvalues, found.total(), most);
-        let (largest, smallest) = (found.eigenvalues[0], found.eigenvalues[k - 1]);
-        if self.route == Route::Auto && smallest < RETREAT * largest {
+        if let Some(lost) = found.lost_digits(k, route).filter(|_| self.route == Route::Auto) {
             let (_, plan) = Plan::pca(n, phi.d() as u128, Route::Svd);
             if plan.bytes <= u128::from(exec.memory_budget()) {
-                notes.push(format!(
-                    "{} route left for svd: component {k} has {:.0e} of the largest variance, where {} loses digits",
-                    route.name(),
-                    smallest / largest,
-                    route.name()
-                ));
+                notes.push(format!("{} route left for svd: {lost}", route.name()));
                 route = Route::Svd;
                 found = location.decompose(phi, None, route, exec)?;
                 k = self.components.count(&found.eigenvalues, found.total(), most);
             } else {
-                notes.push(format!(
-                    "component {k} has {:.0e} of the largest variance, where the {} route loses digits; svd needs {}",
-                    smallest / largest,
-                    route.name(),
-                    Bytes(plan.bytes)
-                ));
+                notes.push(format!("{lost}; svd needs {}", Bytes(plan.bytes)));
             }
         }
-        let constant = location.constant.iter().filter(|c| **c).count();
-        if self.standardise && constant > 0 {
-            notes.push(format!("{constant} of {} columns are constant and were not standardised", phi.d()));
-        }
+        notes.extend(location.notes(self));
         let at = Standardise { mean: location.mean, scale: location.scale };
         self.assemble(found, k, route, at, (n, d), notes)
     }

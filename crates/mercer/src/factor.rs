@@ -1,0 +1,109 @@
+//! The factor of a scatter: rows R with R'R = sum (x - mean)(x - mean)'. It adds up as moments do, and keeps the small
+//! components that the scatter itself would lose (MATHS.md, M19).
+
+use crate::error::Result;
+use crate::exec::Exec;
+use crate::linalg;
+use crate::moments::{Columns, fold};
+use crate::points::{Points, PointsRef};
+use crate::real::Real;
+use crate::wire::{Reader, Writer};
+
+/// Rows beyond so many times their dimensions, and beyond so many, are replaced by a triangle.
+const TIMES: usize = 4;
+const LEAST: usize = 512;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Factor {
+    columns: Columns,
+    rows: Points<f64>,
+}
+
+impl Factor {
+    pub(crate) fn empty(d: usize) -> Self {
+        Factor { columns: Columns::empty(d), rows: Points::from_fn(0, d, |_, _| 0.0) }
+    }
+
+    /// Of points; the result does not depend on the number of threads.
+    pub(crate) fn of_with<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
+        x.check_shape(0)?;
+        let of_chunk =
+            |x: PointsRef<'_, T>, before: &Factor, buffer: &mut Vec<f64>| Factor::of_chunk(x, &before.columns, buffer);
+        let factor = fold(x, exec, Factor::empty, of_chunk, Factor::add)?;
+        factor.columns.check(x)?;
+        Ok(factor)
+    }
+
+    fn of_chunk<T: Real>(x: PointsRef<'_, T>, before: &Columns, centred: &mut Vec<f64>) -> Self {
+        let (columns, left) = Columns::of_chunk(x, before.guess(), centred);
+        let d = x.d();
+        let rows = Points::from_fn(x.n(), d, |i, j| centred[i * d + j] - left[j]);
+        Factor { columns, rows }
+    }
+
+    /// Of both sets together: the rows of both, and one for the distance between their means.
+    pub(crate) fn add(&mut self, other: &Factor) {
+        if self.columns.n() == 0 {
+            *self = other.clone();
+        } else if let Some((gap, weight)) = self.columns.add(&other.columns) {
+            let d = gap.len();
+            let mut rows = std::mem::replace(&mut self.rows, Points::from_fn(0, d, |_, _| 0.0)).into_vec();
+            rows.extend(other.rows.as_slice());
+            rows.extend(gap.iter().map(|g| g * weight.sqrt()));
+            let n = rows.len() / d;
+            self.rows = Points::new(rows, n, d).expect("whole rows");
+        }
+        if self.rows.n() > LEAST.max(TIMES * self.rows.d()) {
+            self.reduce();
+        }
+    }
+
+    /// At most d rows.
+    fn reduce(&mut self) {
+        if self.rows.n() > self.rows.d() {
+            self.rows = linalg::triangle(&self.rows);
+        }
+    }
+
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// Rows with the same scatter about the mean, or with the same sum of x x', divided by a scale.
+    pub(crate) fn scaled(&self, centred: bool, scale: &[f64]) -> Points<f64> {
+        let (columns, d) = (&self.columns, scale.len());
+        let mut rows = self.rows.as_slice().to_vec();
+        for row in rows.chunks_exact_mut(d.max(1)) {
+            for j in (0..d).filter(|j| columns.is_constant(*j)) {
+                row[j] = 0.0;
+            }
+        }
+        if !centred {
+            let root = (columns.n() as f64).sqrt();
+            rows.extend(columns.mean().iter().zip(columns.rest()).map(|(m, r)| root * (m + r)));
+        }
+        rows.chunks_exact_mut(d.max(1)).for_each(|row| row.iter_mut().zip(scale).for_each(|(v, s)| *v /= s));
+        let n = rows.len().checked_div(d).unwrap_or(0);
+        let rows = Points::new(rows, n, d).expect("whole rows");
+        if n > d { linalg::triangle(&rows) } else { rows }
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        let mut own = self.clone();
+        own.reduce();
+        own.columns.write(writer);
+        writer.numbers(own.rows.as_slice());
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let columns = Columns::read(reader)?;
+        let d = columns.d();
+        let rows = reader.numbers()?;
+        let n = rows.len().checked_div(d).unwrap_or(0);
+        let sound = rows.len() == n * d && n <= d && rows.iter().all(|v| v.is_finite());
+        if !sound {
+            return Err(crate::wire::damaged("its rows do not fit its dimensions"));
+        }
+        Ok(Factor { columns, rows: Points::new(rows, n, d)? })
+    }
+}
