@@ -1,5 +1,5 @@
-//! Landmarks: a few points whose kernel rows stand for all, K ~ FF' (MATHS.md, M16). Here they make the steps of the
-//! exact solver long; nothing that is reported rests on them.
+//! Landmarks: a few points whose kernel rows stand for all, K ~ FF' (MATHS.md, M16). They make the steps of the exact
+//! solver long, where nothing that is reported rests on them, or stand for the points themselves (M20).
 
 use rayon::prelude::*;
 
@@ -53,7 +53,7 @@ impl<T: Real> Landmarks<T> {
         let mut left = factor.residual_diagonal(&own);
         let mean = left.iter().sum::<f64>() / left.len() as f64;
         if left.iter().any(|d| *d > OUTLYING * mean) {
-            factor.add_pivots(bound, rows, points, &mut left, r / 2, &mut rng, exec)?;
+            factor.add_pivots(bound, rows, points, &mut left, (r / 2, 0.0), &mut rng, exec)?;
         }
         factor.centre();
         let gram = factor.gram();
@@ -109,7 +109,13 @@ impl<T: Real> Precondition for Landmarks<T> {
 }
 
 /// Centres of a sample of the points: Lloyd's steps from random ones, all less a point in the middle.
-fn k_means(points: &Points<f64>, middle: &[f64], r: usize, rng: &mut Rng, exec: &Exec) -> Result<Points<f64>> {
+pub(crate) fn k_means(
+    points: &Points<f64>,
+    middle: &[f64],
+    r: usize,
+    rng: &mut Rng,
+    exec: &Exec,
+) -> Result<Points<f64>> {
     let (n, d) = (points.n(), points.d());
     let mut order: Vec<usize> = (0..n).collect();
     let taken = (SAMPLE * r).min(n);
@@ -161,12 +167,32 @@ fn nearest(points: &Points<f64>, centres: &Points<f64>) -> Vec<usize> {
     chunks.concat()
 }
 
+/// Points that a randomly pivoted Cholesky factorisation of their Gram matrix chooses, at most `most`: until what is left of
+/// its trace is at most `share` of it.
+pub(crate) fn pivots(
+    bound: &Bound,
+    points: &Points<f64>,
+    most: usize,
+    share: f64,
+    rng: &mut Rng,
+    exec: &Exec,
+) -> Result<Points<f64>> {
+    let rows = Rows::new(bound, points.clone(), Means::of(points.n()));
+    let mut left: Vec<f64> = points.rows().map(|x| bound.kernel().self_value(x)).collect();
+    let mut factor = Factor { values: Vec::new(), n: points.n(), width: most, used: 0, pivots: Vec::new() };
+    factor.values = vec![0.0; points.n() * most];
+    factor.add_pivots(bound, &rows, points, &mut left, (most, share), rng, exec)?;
+    Ok(Points::from_fn(factor.pivots.len(), points.d(), |i, j| points.row(factor.pivots[i])[j]))
+}
+
 /// The factor: `used` columns of each row of `width` values.
 struct Factor<T> {
     values: Vec<T>,
     n: usize,
     width: usize,
     used: usize,
+    /// The points that were taken as pivots.
+    pivots: Vec<usize>,
 }
 
 impl<T: Real> Factor<T> {
@@ -198,7 +224,7 @@ impl<T: Real> Factor<T> {
             linalg::times_inverse(&tile, &inverse, r, width, out);
             Ok(())
         })?;
-        Ok(Some(Factor { values, n, width, used: r }))
+        Ok(Some(Factor { values, n, width, used: r, pivots: Vec::new() }))
     }
 
     fn row(&self, i: usize) -> &[T] {
@@ -211,8 +237,9 @@ impl<T: Real> Factor<T> {
         own.par_iter().enumerate().map(|(i, k)| (k - square(self.row(i))).max(0.0)).collect()
     }
 
-    /// Adds columns for points that are drawn with a chance proportional to what is not explained of them, `left`
-    /// (randomly pivoted Cholesky, Chen, Epperly, Tropp and Webber, in blocks).
+    /// Adds at most `count` columns for points that are drawn with a chance proportional to what is not explained of them,
+    /// `left`, until that is at most `share` of what it was (randomly pivoted Cholesky, Chen, Epperly, Tropp and Webber,
+    /// in blocks).
     #[allow(clippy::too_many_arguments)]
     fn add_pivots(
         &mut self,
@@ -220,7 +247,7 @@ impl<T: Real> Factor<T> {
         rows: &Rows<T>,
         points: &Points<f64>,
         left: &mut [f64],
-        count: usize,
+        (count, share): (usize, f64),
         rng: &mut Rng,
         exec: &Exec,
     ) -> Result<()>
@@ -233,7 +260,7 @@ impl<T: Real> Factor<T> {
             exec.go_on()?;
             let pivots = draw(left, (end - self.used).min(PIVOTS), rng);
             // What is left is rounding: there is nothing more to find.
-            if pivots.is_empty() || left.iter().sum::<f64>() <= 1e-11 * all {
+            if pivots.is_empty() || left.iter().sum::<f64>() <= share.max(1e-11) * all {
                 return Ok(());
             }
             let chosen = Points::from_fn(pivots.len(), points.d(), |i, j| points.row(pivots[i])[j]);
@@ -245,11 +272,7 @@ impl<T: Real> Factor<T> {
                 let mut tile = vec![T::ZERO; height * p];
                 let how = (bound, Form::Value, exec.level());
                 tile::fill(how, (rows, start..start + height), (&chosen, 0..p), &mut tile, &mut Scratch::new());
-                for (line, f) in tile.chunks_exact_mut(p).zip(values.chunks_exact(self.width)) {
-                    for (v, g) in line.iter_mut().zip(before.chunks_exact(old.max(1))) {
-                        *v -= f[..old].iter().zip(g).fold(T::ZERO, |sum, (a, b)| sum + *a * *b);
-                    }
-                }
+                linalg::subtract_products(&mut tile, values, self.width, old, &before);
                 tile
             };
             let corner: Vec<f64> = pivots
@@ -276,6 +299,7 @@ impl<T: Real> Factor<T> {
                     left[i] = (left[i] - f[at] * f[at]).max(0.0);
                 }
             }
+            self.pivots.extend(kept.iter().map(|at| pivots[*at]));
             for i in pivots {
                 left[i] = 0.0;
             }

@@ -38,6 +38,7 @@ pub mod kernel;
 mod factor;
 mod moments;
 pub mod op;
+mod survey;
 // floor 3, eigenpairs
 mod eigen;
 // floor 4, what a fitted model is
@@ -62,13 +63,16 @@ pub mod testing;
 pub use block::{Block, fingerprint};
 pub use cluster::{Agreement, Clusters, KMeans};
 pub use diagnose::{Definiteness, MercerReport};
-pub use eigen::{Certificate, Cluster, Kind, Passes};
+pub use eigen::{Approximation, Certificate, Cluster, Kind, Passes};
 pub use embedding::{Embedding, EmbeddingFn, Monomials};
 pub use error::{Bytes, Error, ErrorKind, Result, nearest};
 pub use exec::{DEFAULT_MEMORY, Exec, Instructions, Journal, PassResult, Progress, ProgressFn};
 pub use features::{KernelFn, Standardise};
 pub use kernel::{Bound, Choice, Gamma, Kernel, Length, Nu};
-pub use kernel_pca::{KernelPca, KernelPcaModel, KernelPcaParts};
+pub use kernel_pca::{
+    Approx, BlockFacts, KernelPca, KernelPcaModel, KernelPcaParts, LandmarkBasis, LandmarkState, Landmarks, PassFn,
+    PassState, RowBlock,
+};
 pub use model::AnyModel;
 pub use moments::Moments;
 pub use nystroem::NystroemModel;
@@ -79,4 +83,5 @@ pub use points::{Points, PointsRef};
 pub use preimage::PreImages;
 pub use real::{Real, shortest};
 pub use spectrum::{Components, Spectrum};
+pub use survey::Survey;
 pub use sweep::{Sweep, SweepStep, sweep};

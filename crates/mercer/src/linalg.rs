@@ -3,6 +3,8 @@
 //! Results do not depend on the number of threads: faer splits its work by the degree of parallelism that it is
 //! told, which is a constant here, and not by the number of threads that happen to run it.
 
+use std::ops::Range;
+
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
@@ -13,6 +15,7 @@ use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, re
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
 
 use crate::block::Block;
 use crate::error::{ErrorKind, Result};
@@ -21,6 +24,9 @@ use crate::real::{Real, SQUARABLE, largest};
 
 /// From this size on, the work of a decomposition is split in two.
 const PARALLEL_FROM: usize = 256;
+
+/// Rows that are one thread's work where rows are mapped.
+const LINES: usize = 192;
 
 fn par(size: usize) -> Par {
     if size < PARALLEL_FROM { Par::Seq } else { Par::rayon(2) }
@@ -191,6 +197,75 @@ pub(crate) fn rows_transposed_times<T: Real>(values: &[T], width: usize, used: u
     let r = MatRef::from_column_major_slice(r, f.nrows(), b);
     matmul(MatMut::from_column_major_slice_mut(&mut out, used, b), Accum::Replace, f.transpose(), r, T::ONE, Par::Seq);
     widened(&out, used, b)
+}
+
+/// Such rows times the first rows of a map that has fewer: a row of `map.b()` values for each, in a row of `width`.
+pub(crate) fn mapped_rows<T: Real>(values: &[T], width: usize, map: &Block) -> Vec<T> {
+    let (n, m, r) = (values.len() / width, map.n(), map.b());
+    let narrow: Vec<T> = map.as_slice().iter().map(|v| T::from_f64(*v)).collect();
+    let mut out = vec![T::ZERO; n * r];
+    out.par_chunks_mut(LINES * r.max(1)).zip(values.par_chunks(LINES * width)).for_each(|(out, values)| {
+        let map = MatRef::from_column_major_slice(&narrow, m, r);
+        let n = values.len() / width;
+        matmul(
+            MatMut::from_row_major_slice_mut(out, n, r),
+            Accum::Replace,
+            strided(values, width, m),
+            map,
+            T::ONE,
+            Par::Seq,
+        );
+    });
+    out
+}
+
+/// Adds some columns of F'F, from the diagonal of the first of them on, to those columns of a matrix: on the calling thread.
+pub(crate) fn add_lower_strip<T: Real>(
+    values: &[T],
+    (width, used): (usize, usize),
+    columns: Range<usize>,
+    out: &mut [f64],
+) {
+    let f = strided(values, width, used);
+    let (from, count) = (columns.start, columns.len());
+    let mut product = vec![T::ZERO; (used - from) * count];
+    matmul(
+        MatMut::from_column_major_slice_mut(&mut product, used - from, count),
+        Accum::Replace,
+        f.subcols(from, used - from).transpose(),
+        f.subcols(from, count),
+        T::ONE,
+        Par::Seq,
+    );
+    for (out, product) in out.chunks_exact_mut(used).zip(product.chunks_exact(used - from)) {
+        out[from..].iter_mut().zip(product).for_each(|(o, v)| *o += v.to_f64());
+    }
+}
+
+/// Rows of values, how many a row has, and which of them are meant.
+type Columns<'a, T> = (&'a [T], usize, Range<usize>);
+
+fn columns_of<T: Real>((values, width, columns): Columns<'_, T>) -> MatRef<'_, T> {
+    MatRef::from_row_major_slice(values, values.len() / width, width).subcols(columns.start, columns.len())
+}
+
+/// Adds A'B to a matrix, column by column, for columns of rows: on the calling thread.
+pub(crate) fn add_cross<T: Real>(a: Columns<'_, T>, b: Columns<'_, T>, out: &mut [f64]) {
+    let (a, b) = (columns_of(a), columns_of(b));
+    let mut product = vec![T::ZERO; out.len()];
+    let view = MatMut::from_column_major_slice_mut(&mut product, a.ncols(), b.ncols());
+    matmul(view, Accum::Replace, a.transpose(), b, T::ONE, Par::Seq);
+    out.iter_mut().zip(&product).for_each(|(o, v)| *o += v.to_f64());
+}
+
+/// Takes F G' from a tile, row by row, F being such rows and G rows of `used` values: on the calling thread.
+pub(crate) fn subtract_products<T: Real>(tile: &mut [T], values: &[T], width: usize, used: usize, g: &[T]) {
+    if used == 0 {
+        return;
+    }
+    let (f, p) = (strided(values, width, used), g.len() / used);
+    let g = MatRef::from_row_major_slice(g, p, used);
+    matmul(MatMut::from_row_major_slice_mut(tile, f.nrows(), p), Accum::Add, f, g.transpose(), -T::ONE, Par::Seq);
 }
 
 /// F C of such rows, column by column.

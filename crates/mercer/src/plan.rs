@@ -12,8 +12,8 @@ use crate::spectrum::Components;
 /// The chosen way, its reason and its needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The way: "covariance", "gram", "svd"; for kernel PCA "dense" (all eigenpairs of the stored Gram matrix) or "passes"
-    /// (the leading ones, by passes over a Gram matrix that is not stored).
+    /// The way: "covariance", "gram", "svd"; for kernel PCA "dense" (all eigenpairs of the stored Gram matrix), "passes"
+    /// (the leading ones, by passes over a Gram matrix that is not stored) or "landmarks" (approximate).
     pub route: &'static str,
     /// Why this one.
     pub why: String,
@@ -159,6 +159,21 @@ impl Plan {
         }
     }
 
+    /// Kernel PCA by m landmarks: one look at the points, sums of m^2 numbers and their eigenpairs.
+    pub(crate) fn by_landmarks(n: usize, d: usize, m: usize, why: String) -> Plan {
+        let (size, nf, mf) = (m as u128, n as f64, m as f64);
+        let square = size.saturating_mul(size).saturating_mul(FLOAT);
+        Plan {
+            route: "landmarks",
+            why,
+            n,
+            features: size,
+            bytes: square.saturating_mul(EIGEN_COPIES + 4).saturating_add(size.saturating_mul(FLOAT * 8192)),
+            flops: nf * mf * (mf + 2.0 * d as f64 + 30.0) + 2.0 * EIGEN_FLOPS * mf.powi(3),
+            passes: None,
+        }
+    }
+
     /// The k leading eigenpairs by passes.
     pub(crate) fn by_passes(task: &KernelTask, k: usize, exec: &Exec) -> Plan {
         // Sizes beyond all measure are refused for their memory: none may overflow before.
@@ -218,6 +233,7 @@ impl Plan {
         let what = match self.route {
             "dense" => format!("the Gram matrix of {} points with its eigenvectors", self.n),
             "passes" => format!("finding the leading components of {} points", self.n),
+            "landmarks" => format!("kernel PCA by {} landmarks", self.features),
             route => format!("PCA of {} points with {} features by the {route} route", self.n, self.features),
         };
         exec.allow(self.bytes, what, remedy)?;
@@ -230,6 +246,7 @@ impl fmt::Display for Plan {
         writeln!(f, "route      {} ({})", self.route, self.why)?;
         match self.route {
             "dense" | "passes" => writeln!(f, "size       {} points", self.n)?,
+            "landmarks" => writeln!(f, "size       {} points, at most {} landmarks", self.n, self.features)?,
             _ => writeln!(f, "size       {} points, {} features", self.n, self.features)?,
         }
         if let Some(p) = &self.passes {

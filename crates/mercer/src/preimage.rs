@@ -222,7 +222,8 @@ impl<'a> Search<'a> {
         let fitted = Points::from_fn(points.n(), points.d(), |i, j| points.row(i)[j] - shift[j]);
         let mean = fitted.mean();
         let square = fitted.rows().map(|x| squared_distance(x, &mean)).sum::<f64>() / fitted.n() as f64;
-        let (deviation, scores) = (bound.uses_deviations(), model.scores());
+        // The weights of landmarks need not sum to 1.
+        let (deviation, scores) = (bound.uses_deviations() && model.is_exact(), model.scores());
         Ok(Search { model, gamma, deviation, shift, standardise, fitted, scores, spread: square.sqrt() })
     }
 
@@ -330,9 +331,10 @@ impl<'a> Search<'a> {
 
     /// M18  g = A z + 1/n: P phi = sum_i g_i phi(x_i), the mean included.
     fn weights(&self, z: &[f64]) -> Result<Vec<f64>> {
-        let mean = 1.0 / self.fitted.n() as f64;
-        let of = |alpha: &[f64]| alpha.iter().zip(z).map(|(a, z)| a * z).sum::<f64>() + mean;
-        let g: Vec<f64> = self.model.alpha().rows().map(of).collect();
+        let of = |(i, alpha): (usize, &[f64])| {
+            alpha.iter().zip(z).map(|(a, z)| a * z).sum::<f64>() + self.model.mean_weight(i)
+        };
+        let g: Vec<f64> = self.model.alpha().rows().enumerate().map(of).collect();
         check_finite("weights of a pre-image", &g, |at| (at, 0))?;
         Ok(g)
     }

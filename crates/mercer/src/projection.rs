@@ -55,19 +55,25 @@ impl Projection {
     /// The scores of points. Points go through in blocks of one fixed size, the last one filled up, and each score is
     /// summed over features in order: it depends neither on the points beside it nor on the number of threads.
     pub(crate) fn apply<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Points<f64>> {
-        Ok(self.apply_any(x.into(), false, exec)?.0)
+        Ok(self.apply_any(x.into(), None, exec)?.0)
     }
 
-    /// The scores, and the mean of each point's features.
+    /// The scores, and a mean of each point's features, weighted or plain.
     pub(crate) fn apply_with_means<T: Real>(
         &self,
         x: PointsRef<'_, T>,
+        weights: Option<&[f64]>,
         exec: &Exec,
     ) -> Result<(Points<f64>, Vec<f64>)> {
-        self.apply_any(x.into(), true, exec)
+        self.apply_any(x.into(), Some(weights), exec)
     }
 
-    fn apply_any(&self, x: AnyPoints<'_>, with_means: bool, exec: &Exec) -> Result<(Points<f64>, Vec<f64>)> {
+    fn apply_any(
+        &self,
+        x: AnyPoints<'_>,
+        with_means: Option<Option<&[f64]>>,
+        exec: &Exec,
+    ) -> Result<(Points<f64>, Vec<f64>)> {
         match x {
             AnyPoints::F64(x) => self.apply_blocks(x, with_means, exec),
             AnyPoints::F32(x) => self.apply_blocks(x, with_means, exec),
@@ -77,7 +83,7 @@ impl Projection {
     fn apply_blocks<T: Real>(
         &self,
         x: PointsRef<'_, T>,
-        with_means: bool,
+        with_means: Option<Option<&[f64]>>,
         exec: &Exec,
     ) -> Result<(Points<f64>, Vec<f64>)> {
         self.features.check_dimensions(x)?;
@@ -109,7 +115,7 @@ impl Projection {
         &self,
         x: PointsRef<'_, T>,
         start: usize,
-        with_means: bool,
+        with_means: Option<Option<&[f64]>>,
         exec: &Exec,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         let (n, d, k, m) = (x.n(), x.d(), self.components(), self.features.len() as f64);
@@ -125,10 +131,12 @@ impl Projection {
             if k > 0 {
                 linalg::add_row_products(values, weights, (BLOCK, width, k), &mut scores);
             }
-            if with_means {
-                for (mean, line) in means.iter_mut().zip(values.chunks_exact(width)) {
-                    *mean += line.iter().sum::<f64>() / m;
-                }
+            for (mean, line) in means.iter_mut().zip(values.chunks_exact(width)) {
+                *mean += match with_means {
+                    None => 0.0,
+                    Some(None) => line.iter().sum::<f64>() / m,
+                    Some(Some(weights)) => linalg::dot(line, &weights[first..first + width]),
+                };
             }
         })?;
         for (i, row) in scores.chunks_exact_mut(k.max(1)).take(n).enumerate() {

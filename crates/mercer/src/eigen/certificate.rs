@@ -53,6 +53,84 @@ pub struct Certificate {
     rounding: f64,
     passes: Passes,
     scale: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approximation: Option<Approximation>,
+}
+
+/// What landmarks cost: how far the Gram matrix that was decomposed is from the one that is meant (MATHS.md, M20).
+///
+/// What is left, E = K - FF', is positive semi-definite, so that no eigenvalue is underestimated by more than its trace: that
+/// is certain. The residuals are estimates from a sample of the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Approximation {
+    landmarks: usize,
+    trace_error: f64,
+    total: f64,
+    sampled: usize,
+    /// The estimate of each residual, and what it is below with `confidence`.
+    residuals: Vec<(f64, f64)>,
+    confidence: f64,
+}
+
+impl Approximation {
+    pub(crate) fn new(
+        landmarks: usize,
+        trace_error: f64,
+        total: f64,
+        sampled: usize,
+        residuals: Vec<(f64, f64)>,
+        confidence: f64,
+    ) -> Self {
+        // No residual is larger than the norm of what is left.
+        let residuals = residuals.into_iter().map(|(v, bound)| (v.min(trace_error), bound.min(trace_error))).collect();
+        Approximation { landmarks, trace_error, total, sampled, residuals, confidence }
+    }
+
+    /// Number of landmarks.
+    pub fn landmarks(&self) -> usize {
+        self.landmarks
+    }
+
+    /// The trace of what is left of the Gram matrix: the sum of all errors of eigenvalues is at most this.
+    pub fn trace_error(&self) -> f64 {
+        self.trace_error
+    }
+
+    /// The same as a share of the whole variance.
+    pub fn trace_share(&self) -> f64 {
+        if self.total > 0.0 { self.trace_error / self.total } else { 0.0 }
+    }
+
+    /// Rows of the data that residuals were measured for.
+    pub fn sampled(&self) -> usize {
+        self.sampled
+    }
+
+    /// |K~u - lambda u| of each component as estimated from these rows; empty when there were none.
+    pub fn residuals(&self) -> Vec<f64> {
+        self.residuals.iter().map(|r| r.0).collect()
+    }
+
+    /// What each residual is below, with [`Approximation::confidence`]: three standard errors above its estimate; the trace error
+    /// where the sample sees too little of a component.
+    pub fn residual_bounds(&self) -> Vec<f64> {
+        self.residuals.iter().map(|r| r.1).collect()
+    }
+
+    /// The confidence of the bounds on residuals, for entries whose squares have a mean that a sample can tell.
+    pub fn confidence(&self) -> f64 {
+        self.confidence
+    }
+
+    fn first(&mut self, k: usize) {
+        self.residuals.truncate(k);
+    }
+
+    fn is_sound(&self, k: usize) -> bool {
+        let numbers = self.residuals.iter().flat_map(|r| [r.0, r.1]);
+        let mut numbers = numbers.chain([self.trace_error, self.total, self.confidence]);
+        (self.residuals.is_empty() || self.residuals.len() == k) && numbers.all(|v| v.is_finite() && v >= 0.0)
+    }
 }
 
 /// Components whose eigenvalues are apart from all others: the space that they span is certain, the directions within
@@ -142,6 +220,7 @@ impl Certificate {
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
             residuals,
+            approximation: None,
         }
     }
 
@@ -159,6 +238,32 @@ impl Certificate {
             rounding: 0.0,
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
+            approximation: None,
+        }
+    }
+
+    /// For the first k of all eigenvalues of FF', centred, where K - FF' is positive semi-definite with a known trace (Weyl):
+    /// none is too large but for rounding, and none too small by more than that trace.
+    pub(crate) fn of_landmarks(eigenvalues: &[f64], k: usize, approximation: Approximation, rounding: f64) -> Self {
+        let slack = approximation.trace_error + rounding;
+        let values = &eigenvalues[..k];
+        let residuals: Vec<f64> = match approximation.residuals.len() {
+            0 => vec![slack; k],
+            _ => approximation.residuals.iter().map(|r| r.1 + rounding).collect(),
+        };
+        let next = eigenvalues.get(k).map_or(0.0, |v| v.max(0.0)) + slack;
+        let upper = |i: usize| if i < k { values[i] + slack } else { next };
+        Certificate {
+            clusters: clusters(values, &residuals, rounding, |i| values[i] - rounding, upper),
+            below: vec![rounding; k],
+            above: vec![slack; k],
+            residuals,
+            missed: next,
+            kind: Kind::Trace,
+            rounding,
+            passes: Passes::default(),
+            scale: values.first().map_or(0.0, |v| v.max(0.0)),
+            approximation: Some(approximation),
         }
     }
 
@@ -176,6 +281,7 @@ impl Certificate {
         self.residuals.truncate(k);
         self.below.truncate(k);
         self.above.truncate(k);
+        self.approximation.iter_mut().for_each(|a| a.first(k));
         self
     }
 
@@ -247,6 +353,7 @@ impl Certificate {
             rounding: known.rounding,
             passes: Passes { swift: found.passes.0, exact: found.passes.1 },
             scale: theta.first().map_or(0.0, |v| v.max(0.0)) * unit,
+            approximation: None,
         }
     }
 
@@ -285,6 +392,11 @@ impl Certificate {
         self.kind
     }
 
+    /// What landmarks cost, where components were found by them; `None` for exact ones.
+    pub fn approximation(&self) -> Option<&Approximation> {
+        self.approximation.as_ref()
+    }
+
     /// Passes over the Gram matrix.
     pub fn passes(&self) -> Passes {
         self.passes
@@ -319,6 +431,9 @@ impl Certificate {
         let numbers = lists.chain(sines).chain([&self.missed, &self.rounding, &self.scale, &failure]);
         if numbers.into_iter().any(|v| !(v.is_finite() && *v >= 0.0)) {
             return Err(Error::inconsistent("the certificate has an error that cannot be"));
+        }
+        if self.approximation.as_ref().is_some_and(|a| !a.is_sound(k)) {
+            return Err(Error::inconsistent("the certificate has an approximation that cannot be"));
         }
         let mut next = 0;
         for cluster in &self.clusters {
@@ -390,6 +505,23 @@ impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.kind == Kind::Unknown {
             return f.write_str("nothing is known of the errors: the eigenvalues were computed elsewhere");
+        }
+        if let Some(a) = &self.approximation {
+            let share = |v: f64| if self.scale > 0.0 { v / self.scale } else { 0.0 };
+            write!(
+                f,
+                "approximate, by {} landmarks: they leave {:.1e} of the variance, so that no eigenvalue is too small by \
+                 more than {:.1e} of the largest",
+                a.landmarks,
+                a.trace_share(),
+                share(a.trace_error + self.rounding),
+            )?;
+            if let Some(worst) = a.residuals.iter().map(|r| r.1).reduce(f64::max) {
+                let (rows, sure) = (a.sampled, 100.0 * a.confidence);
+                let worst = share(worst);
+                write!(f, "; residuals below {worst:.1e} of it, by a sample of {rows} rows ({sure:.1} % sure)")?;
+            }
+            return Ok(());
         }
         write!(f, "eigenvalues within {:.1e} of the largest", self.worst())?;
         let sine = self.clusters.iter().map(|c| c.sine).fold(0.0, f64::max);

@@ -1,9 +1,15 @@
 //! Kernel principal component analysis.
 
+mod approx;
+mod landmark_state;
 mod model;
 mod passes;
+mod remote;
 
+pub use approx::{Approx, Landmarks};
+pub use landmark_state::{LandmarkBasis, LandmarkState};
 pub use model::{KernelPcaModel, KernelPcaParts};
+pub use remote::{BlockFacts, PassFn, PassState, RowBlock};
 
 use std::sync::Arc;
 
@@ -52,6 +58,7 @@ pub struct KernelPca {
     standardise: bool,
     tolerance: f64,
     dense: bool,
+    approx: Approx,
 }
 
 /// The residual that is reached when nobody says otherwise, relative to the largest eigenvalue.
@@ -68,7 +75,14 @@ const DENSE_UP_TO_GIVEN: usize = 2000;
 impl KernelPca {
     /// All components that are not zero, of the Gram matrix of this kernel.
     pub fn new(kernel: Kernel) -> Self {
-        KernelPca { kernel, components: Components::All, standardise: false, tolerance: TOLERANCE, dense: false }
+        KernelPca {
+            kernel,
+            components: Components::All,
+            standardise: false,
+            tolerance: TOLERANCE,
+            dense: false,
+            approx: Approx::None,
+        }
     }
 
     /// All components that are not zero, of a Gram matrix, an operator or a kernel function of your own: what
@@ -116,6 +130,12 @@ impl KernelPca {
     /// # Errors
     /// When it does not fit the memory budget, or an option is outside its domain.
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        if let Some((landmarks, why)) = self.chosen_landmarks(n, d, exec)? {
+            self.components.validate("kernel pca")?;
+            self.kernel.validate()?;
+            let remedy = "use fewer landmarks, or raise the memory budget";
+            return Plan::by_landmarks(n, d, landmarks.count(n), format!("{landmarks}: {why}")).allow(exec, remedy);
+        }
         // A kernel that may have negative eigenvalues is looked at as a whole, as long as that fits and is no long work.
         let fits = Plan::dense(n, d, String::new()).bytes <= u128::from(exec.memory_budget());
         let (dense_up_to, dense_because) = match self.kernel.is_psd() || !fits || n <= DENSE_UP_TO {
@@ -184,6 +204,9 @@ impl KernelPca {
         let x = points.into();
         x.check(2)?;
         let plan = self.plan(x.n(), x.d(), exec)?;
+        if let Some((landmarks, _)) = self.chosen_landmarks(x.n(), x.d(), exec)? {
+            return exec.run(|| self.fit_landmarks(x.into(), &landmarks, exec));
+        }
         exec.run(|| {
             let standardise =
                 if self.standardise { Some(Pca::new().standardise(true).location(x, exec)?) } else { None };
@@ -197,7 +220,7 @@ impl KernelPca {
             let error = gram.entry_error(stored.largest());
             let features =
                 Features::Kernel { bound, landmarks: gram.into_rows(), standardise, form: Form::UpToCentring };
-            self.finish(features, stored, error, exec)
+            self.finish_matrix(features, stored, error, exec)
         })
     }
 
@@ -306,11 +329,11 @@ impl KernelPca {
         {
             return Ok(model);
         }
-        self.finish(features, dense, error, exec)
+        self.finish_matrix(features, dense, error, exec)
     }
 
     /// From the Gram matrix on, line by line as in the textbook. Entries are good to `entry_error`.
-    fn finish(&self, features: Features, gram: Dense, entry_error: f64, exec: &Exec) -> Result<KernelPcaModel> {
+    fn finish_matrix(&self, features: Features, gram: Dense, entry_error: f64, exec: &Exec) -> Result<KernelPcaModel> {
         let n = gram.n();
         check_range(n, gram.largest())?;
         let (means, grand_mean) = gram.means(); //                          M7  kbar = K1/n

@@ -22,6 +22,8 @@ pub struct KernelPcaModel {
     pub(super) definiteness: Option<Definiteness>,
     /// The mean of all entries of the Gram matrix.
     pub(super) grand_mean: f64,
+    /// What features are weighted with for the mean of k(x, .) over the fitted points; `None` where they are its terms.
+    pub(super) mean_weights: Option<Vec<f64>>,
     pub(super) notes: Vec<String>,
 }
 
@@ -36,9 +38,13 @@ pub struct KernelPcaParts {
     /// The point in the middle that points are measured from; empty for a model of a given Gram matrix.
     pub shift: Vec<f64>,
     pub standardise: Option<Standardise>,
-    /// The fitted points as the kernel sees them, of no dimensions for a model of a given Gram matrix.
+    /// The fitted points or landmarks as the kernel sees them, of no dimensions for a model of a given Gram matrix.
     pub points: Points<f64>,
-    /// alpha, a row per fitted point.
+    /// Number of fitted points.
+    pub n: usize,
+    /// For a model of landmarks, what their kernel values are weighted with for the mean over the fitted points.
+    pub mean_weights: Option<Vec<f64>>,
+    /// alpha, a row per fitted point or landmark.
     pub weights: Points<f64>,
     pub offset: Vec<f64>,
     pub grand_mean: f64,
@@ -69,7 +75,29 @@ impl KernelPcaModel {
         let weights = Points::from_fn(n, k, |i, j| vectors.at(i, j) / values[j].sqrt()); // M10  alpha = u / sqrt(lambda)
         let offset = (0..k).map(|j| (0..n).map(|i| weights.row(i)[j] * means[i]).sum()).collect(); // M11  b = alpha'kbar
         let projection = Projection::new(features, weights, offset)?;
-        Ok(KernelPcaModel { projection, spectrum, certificate, definiteness, grand_mean, notes })
+        let mean_weights = None;
+        Ok(KernelPcaModel { projection, spectrum, certificate, definiteness, grand_mean, mean_weights, notes })
+    }
+
+    /// A model of landmarks: weights of their kernel values for scores, and for the mean over the fitted points.
+    pub(super) fn of_landmarks(
+        features: Features,
+        weights: Block,
+        offset: Vec<f64>,
+        (mean_weights, grand_mean): (Vec<f64>, f64),
+        spectrum: Spectrum,
+        certificate: Certificate,
+        notes: Vec<String>,
+    ) -> Result<Self> {
+        let projection = Projection::new(features, weights.to_points(), offset)?;
+        let (definiteness, mean_weights) = (None, Some(mean_weights));
+        Ok(KernelPcaModel { projection, spectrum, certificate, definiteness, grand_mean, mean_weights, notes })
+    }
+
+    /// The same model with one note more.
+    pub(super) fn with_note(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
     }
 
     /// A model from its numbers.
@@ -93,7 +121,15 @@ impl KernelPcaModel {
         if parts.eigenvalues.iter().any(|v| *v <= 0.0) {
             return Err(Error::inconsistent("a component has an eigenvalue that is not positive"));
         }
-        let n = parts.weights.n();
+        let (rows, exact) = (parts.weights.n(), parts.mean_weights.is_none());
+        let fits = match &parts.mean_weights {
+            Some(weights) => weights.len() == rows && weights.iter().all(|v| v.is_finite()) && parts.kernel.is_some(),
+            None => parts.n == rows,
+        };
+        if !fits || exact != parts.certificate.approximation().is_none() {
+            return Err(Error::shape("weights of the model's points", rows, parts.n));
+        }
+        let n = parts.n;
         let features = match parts.kernel {
             Some(kernel) => {
                 let bound = Bound::from_parts(kernel, parts.points.d(), parts.deviation, parts.shift)?;
@@ -107,7 +143,8 @@ impl KernelPcaModel {
                 }
                 let means = Means::of(parts.points.n());
                 let landmarks = Rows::new(&bound, parts.points, means);
-                Features::Kernel { bound, landmarks, standardise: parts.standardise, form: Form::UpToCentring }
+                let form = if exact { Form::UpToCentring } else { Form::Value };
+                Features::Kernel { bound, landmarks, standardise: parts.standardise, form }
             }
             None => Features::GramRow { n },
         };
@@ -127,6 +164,7 @@ impl KernelPcaModel {
             spectrum,
             definiteness: parts.definiteness,
             grand_mean: parts.grand_mean,
+            mean_weights: parts.mean_weights,
             notes: parts.notes,
         })
     }
@@ -160,6 +198,8 @@ impl KernelPcaModel {
             shift,
             standardise,
             points,
+            n,
+            mean_weights: self.mean_weights.clone(),
             weights: self.projection.weights().clone(),
             offset: self.projection.offset().to_vec(),
             grand_mean: self.grand_mean,
@@ -268,13 +308,36 @@ impl KernelPcaModel {
         &self.notes
     }
 
-    /// alpha = u / sqrt(lambda), lambda the eigenvalue of HKH: a row per fitted point, a column per component.
+    /// alpha = u / sqrt(lambda), lambda the eigenvalue of HKH: a row per fitted point, a column per component. For a model of
+    /// landmarks, what their kernel values are weighted with.
     pub fn alpha(&self) -> &Points<f64> {
         self.projection.weights()
     }
 
-    /// Scores of the fitted points, u sqrt(lambda). The entry of largest magnitude of a component is positive.
+    /// What the kernel values with fitted point or landmark i are weighted with for the mean over the fitted points.
+    pub(crate) fn mean_weight(&self, i: usize) -> f64 {
+        self.mean_weights.as_ref().map_or(1.0 / self.alpha().n() as f64, |weights| weights[i])
+    }
+
+    /// Whether components are those of all fitted points; by landmarks they are not, and [`Certificate::approximation`] says
+    /// what that costs.
+    pub fn is_exact(&self) -> bool {
+        self.mean_weights.is_none()
+    }
+
+    /// Scores of the fitted points, u sqrt(lambda), or of the landmarks for a model of these, which keeps no other points. The
+    /// entry of largest magnitude of a component is positive.
     pub fn scores(&self) -> Points<f64> {
+        if let (false, Features::Kernel { bound, landmarks, form, .. }) = (self.is_exact(), self.projection.features())
+        {
+            // They are standardised already.
+            let (bound, landmarks, form) = (bound.clone(), landmarks.clone(), *form);
+            let (points, standardise) = (landmarks.points().clone(), None);
+            let features = Features::Kernel { bound, landmarks, standardise, form };
+            let (weights, offset) = (self.alpha().clone(), self.projection.offset().to_vec());
+            let scores = Projection::new(features, weights, offset).and_then(|p| p.apply(points.view(), &Exec::new()));
+            return scores.expect("the landmarks are points that the model takes");
+        }
         let (alpha, values) = (self.alpha(), self.spectrum.eigenvalues());
         Points::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j] * values[j])
     }
@@ -324,7 +387,7 @@ impl KernelPcaModel {
         x: PointsRef<'_, T>,
         exec: &Exec,
     ) -> Result<(Points<f64>, Vec<f64>)> {
-        let (scores, means) = self.projection.apply_with_means(x, exec)?;
+        let (scores, means) = self.projection.apply_with_means(x, self.mean_weights.as_deref(), exec)?;
         let Some(own) = self.projection.features().self_values(x) else {
             return Err(ErrorKind::Unsupported {
                 what: "a model of a Gram matrix does not know k(x, x) of new points".into(),

@@ -15,12 +15,12 @@ use crate::plan::{KernelTask, PassPlan, Plan, Source};
 use crate::spectrum::{Components, Spectrum};
 
 /// What is known of an operator before and after the passes.
-struct Facts {
-    diagonal: Vec<f64>,
+pub(super) struct Facts {
+    pub(super) diagonal: Vec<f64>,
     /// Whether no eigenvalue is negative, by the kernel's formula.
-    definite: bool,
+    pub(super) definite: bool,
     /// Error of an entry in f64 and in f32, given the root mean square of the entries.
-    entry_errors: Box<dyn Fn(f64) -> (f64, f64)>,
+    pub(super) entry_errors: Box<dyn Fn(f64) -> (f64, f64)>,
 }
 
 impl Facts {
@@ -31,13 +31,13 @@ impl Facts {
     }
 
     /// What rounding can do to an eigenvalue, in f64.
-    fn rounding(&self, norm: Option<f64>, largest: f64) -> f64 {
+    pub(super) fn rounding(&self, norm: Option<f64>, largest: f64) -> f64 {
         let size = self.size(norm, largest);
         rounding_of_products(self.diagonal.len(), (self.entry_errors)(size).0, size, f64::EPSILON)
     }
 
     /// Refuses a diagonal that is not finite, naming the entry.
-    fn check(&self, n: usize) -> Result<()> {
+    pub(super) fn check(&self, n: usize) -> Result<()> {
         if self.diagonal.len() != n {
             return Err(Error::shape("entries of the diagonal", self.diagonal.len(), n));
         }
@@ -103,7 +103,7 @@ impl KernelPca {
             let error = gram.entry_error(stored.largest());
             let features =
                 Features::Kernel { bound, landmarks: gram.into_rows(), standardise, form: Form::UpToCentring };
-            return self.finish(features, stored, error, exec);
+            return self.finish_matrix(features, stored, error, exec);
         };
         let features = Features::Kernel { bound, landmarks: gram.into_rows(), standardise, form: Form::UpToCentring };
         self.finish_found(features, found, k, &facts)
@@ -141,7 +141,7 @@ impl KernelPca {
     /// As many pairs as are asked for; for a share of the variance, at least twice as many each time until it is reached. `None`
     /// where all pairs of the stored matrix are the better way, and fit the memory: for many components, and for a
     /// spectrum that turns out to have a negative part, whose mass shares have to account for.
-    fn search(
+    pub(super) fn search(
         &self,
         problem: &Problem<'_>,
         facts: &Facts,
@@ -186,7 +186,13 @@ impl KernelPca {
     }
 
     /// From the pairs on, line by line as in the textbook.
-    fn finish_found(&self, features: Features, found: Found, wanted: usize, facts: &Facts) -> Result<KernelPcaModel> {
+    pub(super) fn finish_found(
+        &self,
+        features: Features,
+        found: Found,
+        wanted: usize,
+        facts: &Facts,
+    ) -> Result<KernelPcaModel> {
         let n = found.vectors.n();
         let (means, grand_mean, trace) = (facts.means(&found), facts.grand_mean(&found), facts.trace(&found));
         let largest = found.values.first().map_or(0.0, |v| v.abs()) * found.unit;

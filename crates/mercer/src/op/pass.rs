@@ -20,11 +20,15 @@ use crate::error::Result;
 use crate::exec::Exec;
 use crate::kernel::tile::{LARGE_TILE, MIDDLE_TILE, Scratch, TILE};
 use crate::linalg;
+use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
 /// From so many rows on, tiles have so many rows and columns, and rows are cut into at most so many groups, an odd number:
 /// enough for many threads, few enough that they seldom wait for each other.
 const SIZES: [(usize, usize, usize); 3] = [(8192, LARGE_TILE, 129), (3072, LARGE_TILE, 33), (0, MIDDLE_TILE, 17)];
+
+/// Parts that a rectangle of tiles is cut into, each with sums of its own.
+const PARTS: usize = 8;
 
 /// Where tiles come from.
 pub(crate) trait Tiles<T>: Sync {
@@ -210,6 +214,66 @@ pub(crate) fn multiply<T: Real>(
         }
     }
     Ok(total)
+}
+
+/// Products with A_ij and with A_ji, and a sum of squares.
+type Sums = (Points<f64>, Option<Points<f64>>, f64);
+
+/// The products of a rectangle of tiles A_ij with the vectors of its columns, and of A_ji with those of its rows; of a block
+/// with itself, without second vectors, the products with its own. With the sum of the squares of all entries, both halves.
+/// Work is cut by size, and sums are put together in order.
+pub(crate) fn rectangle<T: Real>(
+    fill: impl Fn(Range<usize>, Range<usize>, &mut [T], &mut Scratch<T>) + Sync,
+    mine: PointsRef<'_, f64>,
+    theirs: Option<PointsRef<'_, f64>>,
+    exec: &Exec,
+) -> Result<Sums> {
+    let (n, b) = (mine.n(), mine.d());
+    let same = theirs.is_none();
+    let other = theirs.unwrap_or(mine);
+    let narrow = |x: PointsRef<'_, f64>| x.as_slice().iter().map(|v| T::from_f64(*v)).collect::<Vec<T>>();
+    let (x, y) = (narrow(mine), narrow(other));
+    let strips = n.div_ceil(LARGE_TILE);
+    let per_part = strips.div_ceil(PARTS).max(1) * LARGE_TILE;
+    let parts: Vec<(Vec<f64>, Vec<f64>, f64)> = (0..n.div_ceil(per_part))
+        .into_par_iter()
+        .map(|part| {
+            let range = part * per_part..n.min((part + 1) * per_part);
+            let (mut first, mut second) = (vec![0.0; range.len() * b], vec![0.0; other.n() * b]);
+            let (mut values, mut product, mut scratch) = (Vec::new(), Vec::new(), Scratch::new());
+            let mut squares = 0.0;
+            for start in range.clone().step_by(LARGE_TILE) {
+                exec.go_on()?;
+                let rows = start..range.end.min(start + LARGE_TILE);
+                let last = if same { rows.end } else { other.n() };
+                for start in (0..last).step_by(LARGE_TILE) {
+                    let cols = start..last.min(start + LARGE_TILE);
+                    values.resize(rows.len() * cols.len(), T::ZERO);
+                    fill(rows.clone(), cols.clone(), &mut values, &mut scratch);
+                    let (diagonal, shape) = (same && rows == cols, (rows.len(), cols.len()));
+                    squares += sum_of_squares(exec.level(), &values, 1.0) * if diagonal { 1.0 } else { 2.0 };
+                    linalg::tile_apply(&values, shape, false, &y[cols.start * b..], b, &mut product);
+                    add(&mut first[(rows.start - range.start) * b..], &product);
+                    if !diagonal {
+                        linalg::tile_apply(&values, shape, true, &x[rows.start * b..], b, &mut product);
+                        add(&mut second[cols.start * b..], &product);
+                    }
+                }
+            }
+            Ok((first, second, squares))
+        })
+        .collect::<Result<_>>()?;
+    let (mut own, mut their, mut squares) = (Vec::with_capacity(n * b), vec![0.0; other.n() * b], 0.0);
+    for (first, second, sum) in parts {
+        own.extend(first);
+        their.iter_mut().zip(second).for_each(|(a, v)| *a += v);
+        squares += sum;
+    }
+    if same {
+        own.iter_mut().zip(&their).for_each(|(a, v)| *a += v);
+    }
+    let theirs = if same { None } else { Some(Points::new(their, other.n(), b)?) };
+    Ok((Points::new(own, n, b)?, theirs, squares))
 }
 
 fn lock<V>(mutex: &Mutex<V>) -> std::sync::MutexGuard<'_, V> {

@@ -211,7 +211,11 @@ impl Pca {
 
     /// What would be subtracted from the dimensions and what they would be divided by.
     pub(crate) fn location<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Standardise> {
-        let location = Location::of(&Columns::of_with(x, exec)?, self)?;
+        self.location_of(&Columns::of_with(x, exec)?)
+    }
+
+    pub(crate) fn location_of(&self, columns: &Columns) -> Result<Standardise> {
+        let location = Location::of(columns, self)?;
         Ok(Standardise { mean: location.mean, scale: location.scale })
     }
 

@@ -1,0 +1,184 @@
+//! A survey of points that come in batches: how many they are, where they lie, and a fair sample of them.
+
+use crate::error::{Error, Result};
+use crate::exec::Exec;
+use crate::moments::Columns;
+use crate::points::{AnyPoints, Points, PointsRef};
+use crate::real::Real;
+use crate::rng::Rng;
+use crate::wire::{Reader, Writer, damaged};
+
+/// The name of the state in its bytes.
+const KIND: &str = "a survey";
+
+/// Count, mean, spread and a uniform sample of points: what kernel PCA of many points looks at before it starts.
+///
+/// Each row draws a number from the seed, the part of the data it is in and its place there, and the sample is the rows with
+/// the smallest numbers: surveys of parts merge into that of the whole, in any order, and the same parts give the same
+/// sample.
+///
+/// # Example
+/// ```
+/// use mercer::{Exec, Points, Survey};
+/// let exec = Exec::new();
+/// let rows = Points::from_fn(1000, 2, |i, j| (i * (j + 1)) as f64);
+/// let mut first = Survey::new(2, 50, 0);
+/// first.update(&rows, &exec)?;
+/// let mut second = Survey::new(2, 50, 1); // another part of the data
+/// second.update(&rows, &exec)?;
+/// first.merge(&second)?;
+/// assert_eq!((first.n(), first.sample().n()), (2000, 50));
+/// # Ok::<(), mercer::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Survey {
+    columns: Columns,
+    most: usize,
+    part: u64,
+    /// Rows of this part that were seen.
+    seen: u64,
+    /// Numbers that were drawn and the rows that drew them, ascending.
+    sample: Vec<(u64, Vec<f64>)>,
+    /// The largest |x|^2.
+    square: f64,
+}
+
+impl Survey {
+    /// Of no points of d dimensions; a sample of at most `most` rows, of the part of the data with this number.
+    pub fn new(d: usize, most: usize, part: u64) -> Self {
+        Survey { columns: Columns::empty(d), most, part, seen: 0, sample: Vec::new(), square: 0.0 }
+    }
+
+    /// Takes a batch of points.
+    ///
+    /// # Errors
+    /// When it has other dimensions, or values that are not finite or too large to be squared; the survey is then as it was.
+    pub fn update<'a, T: Real>(&mut self, batch: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<()> {
+        match batch.into().into() {
+            AnyPoints::F64(x) => self.update_points(x, exec),
+            AnyPoints::F32(x) => self.update_points(x, exec),
+        }
+    }
+
+    fn update_points<T: Real>(&mut self, x: PointsRef<'_, T>, exec: &Exec) -> Result<()> {
+        x.check_dimensions(self.d())?;
+        if x.n() == 0 {
+            return Ok(());
+        }
+        let columns = Columns::of_with(x, exec)?;
+        self.columns.add(&columns);
+        let draw = Rng::new(self.part ^ exec.seed_value().rotate_left(32) ^ 0x7375_7276).next_u64();
+        let mut ceiling = self.ceiling();
+        for row in x.rows() {
+            let number = Rng::new(draw.wrapping_add(self.seen)).next_u64();
+            self.seen += 1;
+            self.square = self.square.max(row.iter().map(|v| v.to_f64() * v.to_f64()).sum());
+            if number < ceiling {
+                self.sample.push((number, row.iter().map(|v| v.to_f64()).collect()));
+                if self.sample.len() > 2 * self.most {
+                    self.settle();
+                    ceiling = self.ceiling();
+                }
+            }
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// Rows that draw more are not among the sample.
+    fn ceiling(&self) -> u64 {
+        if self.most == 0 { 0 } else { self.sample.get(self.most - 1).map_or(u64::MAX, |last| last.0) }
+    }
+
+    /// Leaves the rows of the smallest numbers, in order.
+    fn settle(&mut self) {
+        self.sample.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1, &b.1)));
+        self.sample.truncate(self.most);
+    }
+
+    /// Takes all that another survey has seen.
+    ///
+    /// # Errors
+    /// When it has other dimensions or another size of sample; the survey is then as it was.
+    pub fn merge(&mut self, other: &Survey) -> Result<()> {
+        if (self.d(), self.most) != (other.d(), other.most) {
+            let of = |s: &Survey| format!("{} dimensions with samples of {}", s.d(), s.most);
+            return Err(Error::inconsistent(format!("surveys of {} and of {} do not merge", of(self), of(other))));
+        }
+        self.columns.add(&other.columns);
+        self.square = self.square.max(other.square);
+        self.sample.extend(other.sample.iter().cloned());
+        self.settle();
+        Ok(())
+    }
+
+    /// Number of points seen.
+    pub fn n(&self) -> u64 {
+        self.columns.n()
+    }
+
+    /// Number of dimensions.
+    pub fn d(&self) -> usize {
+        self.columns.d()
+    }
+
+    /// The mean of the points.
+    pub fn mean(&self) -> Vec<f64> {
+        self.columns.mean()
+    }
+
+    /// The sample, in an order that is random but always the same.
+    pub fn sample(&self) -> Points<f64> {
+        Points::from_fn(self.sample.len(), self.d(), |i, j| self.sample[i].1[j])
+    }
+
+    /// The range of each coordinate.
+    pub fn ranges(&self) -> Vec<(f64, f64)> {
+        self.columns.ranges()
+    }
+
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The survey as bytes, for files and other machines.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new(KIND);
+        self.columns.write(&mut writer);
+        writer.count(self.most as u64);
+        writer.count(self.part);
+        writer.count(self.seen);
+        writer.number(self.square);
+        writer.count(self.sample.len() as u64);
+        for (number, row) in &self.sample {
+            writer.count(*number);
+            writer.numbers(row);
+        }
+        writer.finish()
+    }
+
+    /// The survey that these bytes are of.
+    ///
+    /// # Errors
+    /// When they are damaged, of another version, or not of a survey.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::open(bytes, KIND)?;
+        let columns = Columns::read(&mut reader)?;
+        let (most, part, seen) = (reader.size()?, reader.count()?, reader.count()?);
+        let square = reader.number()?;
+        let count = reader.size()?;
+        let mut sample = Vec::new();
+        for _ in 0..count {
+            sample.push((reader.count()?, reader.finite("coordinates", columns.d())?));
+        }
+        reader.end()?;
+        if sample.len() > most || sample.len() as u64 > columns.n() || !(square.is_finite() && square >= 0.0) {
+            return Err(damaged("their sample does not fit their count"));
+        }
+        Ok(Survey { columns, most, part, seen, sample, square })
+    }
+}
+
+fn order(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
+    a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+}
