@@ -143,12 +143,15 @@ impl SavedModel {
                     add("mean", &[s.mean.len()], &s.mean);
                     add("scale", &[s.scale.len()], &s.scale);
                 }
+                if let Some(weights) = &p.mean_weights {
+                    add("mean_weights", &[weights.len()], weights);
+                }
                 Facts {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
                     spectrum: Some(SpectrumFacts {
-                        n: p.weights.n(),
+                        n: p.n,
                         rank: p.rank,
                         total: p.total,
                         discarded: p.discarded,
@@ -337,8 +340,11 @@ impl Facts {
                     _ => return Err(tensors.damaged("mean and scale go together".into())),
                 };
                 let (points, weights) = (tensors.table("points")?, tensors.table("alpha")?);
-                if weights.n() != facts.n || points.n() != facts.n {
-                    return Err(tensors.damaged(format!("{} points where {} are expected", points.n(), facts.n)));
+                let mean_weights = tensors.list_if_any("mean_weights")?;
+                // Landmarks stand for more points than they are.
+                let expected = mean_weights.as_ref().map_or(facts.n, Vec::len);
+                if weights.n() != expected || points.n() != expected {
+                    return Err(tensors.damaged(format!("{} points where {expected} are expected", points.n())));
                 }
                 let width = if kernel.is_some() { points.d() } else { facts.n };
                 let parts = KernelPcaParts {
@@ -347,6 +353,8 @@ impl Facts {
                     shift,
                     standardise,
                     points,
+                    n: facts.n,
+                    mean_weights,
                     weights,
                     offset: tensors.list("offset")?,
                     grand_mean,

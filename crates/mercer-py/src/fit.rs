@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mercer::{
-    AnyModel, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Pca, Plan, PointsRef, Real, Route, Standardise,
-    SymOp,
+    AnyModel, Approx, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Landmarks, Pca, Plan, PointsRef, Real,
+    Route, Standardise, SymOp,
 };
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -32,7 +32,12 @@ fn components(wanted: Option<Wanted>) -> Components {
     }
 }
 
-fn kernel_pca(kernel: Option<Kernel>, wanted: Option<Wanted>, tolerance: Option<f64>, dense: bool) -> KernelPca {
+pub(crate) fn kernel_pca(
+    kernel: Option<Kernel>,
+    wanted: Option<Wanted>,
+    tolerance: Option<f64>,
+    dense: bool,
+) -> KernelPca {
     let spec = kernel.map_or_else(KernelPca::custom, KernelPca::new).components(components(wanted)).dense(dense);
     match tolerance {
         Some(tolerance) => spec.tolerance(tolerance),
@@ -40,8 +45,38 @@ fn kernel_pca(kernel: Option<Kernel>, wanted: Option<Wanted>, tolerance: Option<
     }
 }
 
+/// Landmarks: how they are chosen ("none", "auto", "uniform", "kmeans", "rpcholesky", "given", "trace"), how many, those that
+/// are given, and the trace error.
+#[derive(FromPyObject)]
+pub(crate) struct Approximate(String, Option<usize>, Option<Py<PyAny>>, Option<f64>);
+
+impl Approximate {
+    pub(crate) fn of(&self, spec: KernelPca) -> PyResult<KernelPca> {
+        let many = self.1.unwrap_or(1000);
+        let landmarks = match self.0.as_str() {
+            "none" => return Ok(spec),
+            "auto" => return Ok(spec.approx(Approx::Auto)),
+            "uniform" => Landmarks::Uniform(many),
+            "kmeans" => Landmarks::KMeans(many),
+            "rpcholesky" => Landmarks::RpCholesky(many),
+            "trace" => Landmarks::TraceError(self.3.unwrap_or(0.01)),
+            "given" => {
+                let points = self.2.as_ref().ok_or_else(|| PyValueError::new_err("no landmarks were given"))?;
+                let points = Python::attach(|py| {
+                    let array: PyReadonlyArray2<'_, f64> = points.extract(py)?;
+                    owned(&array)
+                })?;
+                Landmarks::Given(points)
+            }
+            other => return Err(PyValueError::new_err(format!("'{other}' is no way to choose landmarks"))),
+        };
+        Ok(spec.landmarks(landmarks))
+    }
+}
+
 /// Kernel PCA of points with a kernel given as text.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn fit_kernel(
     py: Python<'_>,
     kernel: &str,
@@ -49,15 +84,16 @@ pub(crate) fn fit_kernel(
     wanted: Option<Wanted>,
     tolerance: Option<f64>,
     dense: bool,
+    approximate: Approximate,
     options: Options,
 ) -> PyResult<Model> {
-    let spec = kernel_pca(Some(read(kernel)?), wanted, tolerance, dense);
+    let spec = approximate.of(kernel_pca(Some(read(kernel)?), wanted, tolerance, dense))?;
     with_points!(x, |x| fit_points(py, &spec, x, &options))
 }
 
 fn fit_points<T: Real>(py: Python<'_>, spec: &KernelPca, x: PointsRef<'_, T>, options: &Options) -> PyResult<Model> {
     let plan = spec.plan(x.n(), x.d(), &options.exec()).map_err(python)?;
-    let model = if plan.passes.is_some() {
+    let model = if plan.passes.is_some() || plan.route == "landmarks" {
         work(py, options, |exec| spec.fit_with(x, exec))?
     } else {
         // The decomposition of a stored matrix is not interrupted; its points are few enough to be copied.
@@ -147,7 +183,7 @@ pub(crate) fn fit_operator(
     Ok(Model::new(AnyModel::KernelPca(model)))
 }
 
-fn pca(wanted: Option<Wanted>, center: bool, scale: bool, route: &str) -> PyResult<Pca> {
+pub(crate) fn pca(wanted: Option<Wanted>, center: bool, scale: bool, route: &str) -> PyResult<Pca> {
     let route = Route::from_name(route).ok_or_else(|| PyValueError::new_err(format!("'{route}' is not a route")))?;
     Ok(Pca::new().components(components(wanted)).center(center).standardise(scale).route(route))
 }
@@ -209,10 +245,11 @@ pub(crate) fn plan_kernel(
     wanted: Option<Wanted>,
     tolerance: Option<f64>,
     dense: bool,
+    approximate: Approximate,
     options: Options,
 ) -> PyResult<(String, String, u128, f64, String)> {
     let given = kernel.is_none();
-    let spec = kernel_pca(kernel.map(read).transpose()?, wanted, tolerance, dense);
+    let spec = approximate.of(kernel_pca(kernel.map(read).transpose()?, wanted, tolerance, dense))?;
     told(if given { spec.plan_given(n, &options.exec()) } else { spec.plan(n, d, &options.exec()) })
 }
 

@@ -7,6 +7,7 @@ mod fit;
 mod kernels;
 mod model;
 mod run;
+mod states;
 mod table;
 
 use pyo3::prelude::*;
@@ -21,6 +22,8 @@ mod _mercer {
     use crate::model::{
         Model, kernel_model, load_model, nystroem_model, onnx_kernel, onnx_linear, pca_model, write_file,
     };
+    #[pymodule_export]
+    use crate::states::{PyLandmarkBasis, PyLandmarkState, PyPassState, PyPcaState, PySurvey, fit_remote};
     #[pymodule_export]
     use crate::table::read_table;
     use pyo3::prelude::*;

@@ -171,7 +171,12 @@ impl Model {
         Ok((parts.offset, parts.shift))
     }
 
-    /// Kernel PCA: scores of the fitted points.
+    /// Kernel PCA: whether all fitted points are in it, or landmarks alone.
+    fn is_exact(&self) -> PyResult<bool> {
+        Ok(self.kernel_pca()?.is_exact())
+    }
+
+    /// Kernel PCA: scores of the fitted points, or of the landmarks.
     fn scores<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         table(py, self.kernel_pca()?.scores())
     }
@@ -330,6 +335,8 @@ pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
         shift: vec![0.0; fitted.d()],
         standardise: None,
         points: fitted,
+        n,
+        mean_weights: None,
         grand_mean: means.iter().sum::<f64>() / n as f64,
         weights,
         offset,
