@@ -7,17 +7,17 @@ use crate::reader::{Header, ReadOptions};
 use crate::table::{Column, Table, Values};
 
 /// Fields that stand for a missing value.
-const MISSING: &[&str] = &["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?", "."];
+pub(crate) const MISSING: &[&str] = &["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?", "."];
+
+/// What is said when the first line is not taken for names.
+pub(crate) const NO_NAMES: &str = "the first line has numbers and is taken as data (--header yes takes it as names)";
 
 /// Delimiters that are looked for.
 const DELIMITERS: &[u8] = b",\t;";
 
 pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &ReadOptions) -> Result<Table> {
     let bytes = skip_lines(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), options.skip);
-    let first_line = bytes.split(|b| *b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
-    let most = |d: &&u8| first_line.iter().filter(|b| b == d).count();
-    let sniffed = DELIMITERS.iter().rev().max_by_key(most).copied().unwrap_or(b',');
-    let delimiter = options.delimiter.or(delimiter).unwrap_or(sniffed);
+    let delimiter = options.delimiter.or(delimiter).unwrap_or_else(|| likely_delimiter(bytes));
 
     let mut file = Lines::open(name, bytes, delimiter);
     let Some(first) = file.next()? else { return Err(Error::Empty { file: name.into() }) };
@@ -30,7 +30,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
             let second = file.next()?.map(|line| line.text(name)).transpose()?.unwrap_or_default();
             let yes = looks_like_names(&first, &second);
             if !yes {
-                notes.push("the first line has numbers and is taken as data (--header yes takes it as names)".into());
+                notes.push(NO_NAMES.into());
             }
             yes
         }
@@ -57,8 +57,15 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
     Ok(table)
 }
 
+/// What the first line that is not empty has most of.
+pub(crate) fn likely_delimiter(bytes: &[u8]) -> u8 {
+    let first_line = bytes.split(|b| *b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
+    let most = |d: &&u8| first_line.iter().filter(|b| b == d).count();
+    DELIMITERS.iter().rev().max_by_key(most).copied().unwrap_or(b',')
+}
+
 /// Names have no number among them, or stand over a column of numbers without being one.
-fn looks_like_names(first: &[String], second: &[String]) -> bool {
+pub(crate) fn looks_like_names(first: &[String], second: &[String]) -> bool {
     let is_number = |f: &String| f.parse::<f64>().is_ok() && !MISSING.contains(&f.as_str());
     let is_word = |f: &String| !is_number(f) && !MISSING.contains(&f.as_str());
     !first.iter().any(is_number) || first.iter().zip(second).any(|(f, s)| is_word(f) && is_number(s))
@@ -121,7 +128,7 @@ fn read_columns(name: &str, file: &mut Lines<'_>, names: &[String], kinds: &[Kin
     Ok(if again.is_empty() { Read::Whole(columns) } else { Read::Again(again) })
 }
 
-fn column_names(file: &str, first: Option<&Vec<String>>, count: usize) -> Result<Vec<String>> {
+pub(crate) fn column_names(file: &str, first: Option<&Vec<String>>, count: usize) -> Result<Vec<String>> {
     let numbered = |c: usize| format!("x{}", c + 1);
     let names: Vec<String> = match first {
         None => (0..count).map(numbered).collect(),

@@ -14,15 +14,24 @@
 
 mod atomic;
 mod checkpoint;
+mod crew;
 mod csv_file;
+mod csv_stream;
 mod embedded;
 mod error;
+mod file_at;
+mod lines;
+mod map;
 mod model_file;
 mod npy;
 pub mod onnx;
+mod packing;
+mod parquet_column;
 mod parquet_file;
 mod reader;
 mod select;
+mod source;
+mod stream;
 mod table;
 mod writer;
 
@@ -30,10 +39,12 @@ pub use atomic::Outputs;
 pub use checkpoint::{Checkpoint, Task};
 pub use embedded::{DATA_SETS, DataSet};
 pub use error::{Error, Result};
+pub use map::{MappedNpy, MappedPoints};
 pub use model_file::{SavedModel, load_model};
 pub use parquet_file::PARQUET_THREAD;
 pub use reader::{Format, Header, ReadOptions, read, read_bytes, read_with};
 pub use select::select;
+pub use stream::{Batch, Batches, Stream, StreamColumn, StreamOptions};
 pub use table::{Column, Missing, Table, Values};
 pub use writer::write_table;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::embedded;
 use crate::error::{Error, Result};
+use crate::packing::{Packing, unpack};
 use crate::table::Table;
 use crate::{csv_file, npy, parquet_file};
 
@@ -136,7 +137,7 @@ pub(crate) fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
 }
 
 /// Whether it is a device, which may have no end. Standard input has its own name, `-`.
-fn is_device(facts: &fs::Metadata) -> bool {
+pub(crate) fn is_device(facts: &fs::Metadata) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
@@ -149,7 +150,7 @@ fn is_device(facts: &fs::Metadata) -> bool {
     }
 }
 
-fn within(file: &str, size: u64, limit: u64) -> Result<()> {
+pub(crate) fn within(file: &str, size: u64, limit: u64) -> Result<()> {
     if size <= limit {
         return Ok(());
     }
@@ -161,16 +162,25 @@ fn within(file: &str, size: u64, limit: u64) -> Result<()> {
     })
 }
 
-fn parse(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Table> {
-    let by_content = match bytes {
+/// The format that the first bytes show.
+pub(crate) fn format_of_bytes(bytes: &[u8]) -> Option<Format> {
+    match bytes {
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Format::Npy),
         [b'P', b'A', b'R', b'1', ..] => Some(Format::Parquet),
         _ => None,
+    }
+}
+
+fn parse(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Table> {
+    let by_name = || Format::of_name(Packing::name_within(name));
+    let format = options.format.or(format_of_bytes(bytes)).or_else(by_name).unwrap_or(Format::Csv);
+    let text = |delimiter| {
+        let bytes = unpack(name, bytes, options.limit.unwrap_or(u64::MAX))?;
+        csv_file::parse(name, &bytes, delimiter, options)
     };
-    let format = options.format.or(by_content).or_else(|| Format::of_name(name)).unwrap_or(Format::Csv);
     let table = match format {
-        Format::Csv => csv_file::parse(name, bytes, None, options),
-        Format::Tsv => csv_file::parse(name, bytes, Some(b'\t'), options),
+        Format::Csv => text(None),
+        Format::Tsv => text(Some(b'\t')),
         Format::Npy => npy::parse(name, bytes),
         Format::Parquet => parquet_file::parse(name, bytes, &options.text, options.limit),
     }?;

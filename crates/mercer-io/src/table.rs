@@ -34,6 +34,37 @@ pub enum Values {
     Text(Vec<String>),
 }
 
+impl Values {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Values::Numbers(v) => v.len(),
+            Values::Text(v) => v.len(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Numbers as they are written.
+    pub(crate) fn into_text(self) -> Values {
+        match self {
+            Values::Numbers(v) => Values::Text(v.into_iter().map(number).collect()),
+            text => text,
+        }
+    }
+
+    /// Puts more values of the same kind behind these.
+    pub(crate) fn append(&mut self, more: Values) {
+        match (self, more) {
+            (Values::Numbers(v), Values::Numbers(mut more)) => v.append(&mut more),
+            (Values::Text(v), Values::Text(mut more)) => v.append(&mut more),
+            // The kinds of a table's columns do not change.
+            (Values::Numbers(_), Values::Text(_)) | (Values::Text(_), Values::Numbers(_)) => {}
+        }
+    }
+}
+
 /// What to do about missing values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
@@ -63,10 +94,7 @@ impl Column {
 
     /// The number of values.
     pub fn len(&self) -> usize {
-        match &self.values {
-            Values::Numbers(v) => v.len(),
-            Values::Text(v) => v.len(),
-        }
+        self.values.len()
     }
 
     /// Whether there are no values.
