@@ -35,7 +35,7 @@ mod stream;
 mod table;
 mod writer;
 
-pub use atomic::Outputs;
+pub use atomic::{Outputs, StagedFile};
 pub use checkpoint::{Checkpoint, Task};
 pub use embedded::{DATA_SETS, DataSet};
 pub use error::{Error, Result};
@@ -46,7 +46,7 @@ pub use reader::{Format, Header, ReadOptions, read, read_bytes, read_with};
 pub use select::select;
 pub use stream::{Batch, Batches, Stream, StreamColumn, StreamOptions};
 pub use table::{Column, Missing, Table, Values};
-pub use writer::write_table;
+pub use writer::{TableWriter, write_table};
 
 /// Runs the code of the README.
 #[cfg(doctest)]

@@ -221,8 +221,8 @@ fn nth_line(bytes: &[u8], seen: &mut usize, count: &mut usize, lines: usize) -> 
     for block in bytes[*seen..].chunks(4096) {
         let here = newlines(block);
         if *count + here >= lines {
-            let ends = block.iter().enumerate().filter(|(_, b)| **b == b'\n');
-            let (at, _) = ends.skip(lines.saturating_sub(*count + 1)).next()?;
+            let mut ends = block.iter().enumerate().filter(|(_, b)| **b == b'\n');
+            let (at, _) = ends.nth(lines.saturating_sub(*count + 1))?;
             return Some(*seen + at + 1);
         }
         *count += here;

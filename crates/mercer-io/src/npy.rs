@@ -1,6 +1,6 @@
 //! NumPy's NPY in and out.
 
-use npyz::{DType, NpyHeader, Order, WriterBuilder};
+use npyz::{DType, NpyHeader, Order};
 
 use crate::error::{Error, Result};
 use crate::file_at::FileAt;
@@ -273,8 +273,21 @@ fn check_header(name: &str, head: &[u8], length: u64) -> Result<()> {
     Ok(())
 }
 
-/// The numeric columns as one float64 array.
-pub(crate) fn write(table: &Table, out: &mut Vec<u8>) -> std::io::Result<()> {
+/// The header of a float64 array, of the same length for every number of rows.
+pub(crate) fn header(rows: u64, columns: usize) -> Vec<u8> {
+    // Room for the largest number, and data that begin at a multiple of 64.
+    let text = |rows: u64| format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let whole = (10 + text(u64::MAX).len() + 1).next_multiple_of(64);
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((whole as u16 - 10).to_le_bytes());
+    bytes.extend(text(rows).bytes());
+    bytes.resize(whole - 1, b' ');
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The numeric columns, row by row.
+pub(crate) fn write_rows(table: &Table, out: &mut impl std::io::Write) -> std::io::Result<()> {
     let columns: Vec<&Vec<f64>> = table
         .columns
         .iter()
@@ -283,10 +296,13 @@ pub(crate) fn write(table: &Table, out: &mut Vec<u8>) -> std::io::Result<()> {
             Values::Text(_) => None,
         })
         .collect();
-    let shape = [table.rows() as u64, columns.len() as u64];
-    let mut writer = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
+    let mut bytes = Vec::with_capacity(BLOCK);
     for i in 0..table.rows() {
-        writer.extend(columns.iter().map(|c| c[i]))?;
+        bytes.extend(columns.iter().flat_map(|c| c[i].to_le_bytes()));
+        if bytes.len() >= BLOCK || i + 1 == table.rows() {
+            out.write_all(&bytes)?;
+            bytes.clear();
+        }
     }
-    writer.finish()
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Parquet in and out.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::thread;
 
@@ -17,6 +18,7 @@ use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::parquet_column::{ColumnPass, is_numeric};
 use crate::table::{Column, Table, Values};
+use crate::writer::like;
 
 const FORMAT: &str = "Parquet";
 
@@ -199,37 +201,87 @@ fn nested_column(file: &str, column: &str) -> Error {
     }
 }
 
-/// Writes all columns, compressed with Snappy.
-pub(crate) fn write(table: &Table, out: &mut Vec<u8>) -> std::result::Result<(), ParquetError> {
-    let fields = table.columns.iter().map(|c| {
-        let (physical, converted) = match c.values {
-            Values::Numbers(_) => (Physical::DOUBLE, ConvertedType::NONE),
-            Values::Text(_) => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
-        };
-        let field = Type::primitive_type_builder(&c.name, physical)
-            .with_repetition(Repetition::REQUIRED)
-            .with_converted_type(converted);
-        field.build().map(Arc::new)
-    });
-    let fields = fields.collect::<std::result::Result<Vec<_>, _>>()?;
-    let schema = Type::group_type_builder("mercer").with_fields(fields).build()?;
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    let mut columns = table.columns.iter();
-    while let (Some(mut writer), Some(column)) = (group.next_column()?, columns.next()) {
-        match &column.values {
-            Values::Numbers(v) => {
-                writer.typed::<DoubleType>().write_batch(v, None, None)?;
-            }
-            Values::Text(v) => {
-                let v: Vec<ByteArray> = v.iter().map(|s| s.as_str().into()).collect();
-                writer.typed::<ByteArrayType>().write_batch(&v, None, None)?;
-            }
-        }
-        writer.close()?;
+/// Bytes of a row group, about.
+const GROUP: usize = 64_000_000;
+
+/// Writes all columns, compressed with Snappy. Rows are gathered until they are enough for a row group.
+pub(crate) struct ParquetWriter<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    gathered: Vec<Column>,
+    bytes: usize,
+    groups: usize,
+}
+
+impl<W: Write + Send> ParquetWriter<W> {
+    /// For tables with the columns of this one.
+    pub(crate) fn new(out: W, table: &Table) -> std::result::Result<Self, ParquetError> {
+        let fields = table.columns.iter().map(|c| {
+            let (physical, converted) = match c.values {
+                Values::Numbers(_) => (Physical::DOUBLE, ConvertedType::NONE),
+                Values::Text(_) => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            };
+            let field = Type::primitive_type_builder(&c.name, physical)
+                .with_repetition(Repetition::REQUIRED)
+                .with_converted_type(converted);
+            field.build().map(Arc::new)
+        });
+        let fields = fields.collect::<std::result::Result<Vec<_>, _>>()?;
+        let schema = Type::group_type_builder("mercer").with_fields(fields).build()?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
+        Ok(ParquetWriter { writer, gathered: like(table), bytes: 0, groups: 0 })
     }
-    group.close()?;
-    writer.close()?;
-    Ok(())
+
+    pub(crate) fn write(&mut self, table: &Table) -> std::result::Result<(), ParquetError> {
+        let text = |v: &Vec<String>| v.iter().map(|t| t.len() + size_of::<String>()).sum();
+        let size = |c: &Column| match &c.values {
+            Values::Numbers(v) => 8 * v.len(),
+            Values::Text(v) => text(v),
+        };
+        let bytes: usize = table.columns.iter().map(size).sum();
+        if self.bytes == 0 && bytes >= GROUP {
+            return self.group(&table.columns);
+        }
+        for (gathered, column) in self.gathered.iter_mut().zip(&table.columns) {
+            gathered.values.append(column.values.clone());
+        }
+        self.bytes += bytes;
+        if self.bytes >= GROUP { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> std::result::Result<(), ParquetError> {
+        let mut columns = std::mem::take(&mut self.gathered);
+        self.group(&columns)?;
+        columns.iter_mut().for_each(|c| c.values.clear());
+        (self.gathered, self.bytes) = (columns, 0);
+        Ok(())
+    }
+
+    fn group(&mut self, columns: &[Column]) -> std::result::Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        let mut columns = columns.iter();
+        while let (Some(mut writer), Some(column)) = (group.next_column()?, columns.next()) {
+            match &column.values {
+                Values::Numbers(v) => {
+                    writer.typed::<DoubleType>().write_batch(v, None, None)?;
+                }
+                Values::Text(v) => {
+                    let v: Vec<ByteArray> = v.iter().map(|s| s.as_str().into()).collect();
+                    writer.typed::<ByteArrayType>().write_batch(&v, None, None)?;
+                }
+            }
+            writer.close()?;
+        }
+        group.close()?;
+        self.groups += 1;
+        Ok(())
+    }
+
+    /// Writes what was gathered, and gives the output back.
+    pub(crate) fn finish(mut self) -> std::result::Result<W, ParquetError> {
+        if self.bytes > 0 || self.groups == 0 {
+            self.flush()?;
+        }
+        self.writer.into_inner()
+    }
 }

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use mercer_io::{
-    Column, Error, Format, Header, MappedNpy, MappedPoints, ReadOptions, Stream, StreamOptions, Table, Values, read,
-    read_with, write_table,
+    Column, Error, Format, Header, MappedNpy, MappedPoints, Outputs, ReadOptions, Stream, StreamOptions, Table,
+    TableWriter, Values, read, read_with, write_table,
 };
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{
@@ -533,4 +533,42 @@ proptest! {
             let _ = MappedNpy::open(&name);
         }
     }
+}
+
+#[test]
+fn tables_written_part_by_part_are_those_written_whole() {
+    let folder = Folder::new();
+    let whole = table(700);
+    let part = |from: usize, to: usize| {
+        let cut = |c: &Column| match &c.values {
+            Values::Numbers(v) => Column::numbers(&c.name, v[from..to].to_vec()),
+            Values::Text(v) => Column::text(&c.name, v[from..to].to_vec()),
+        };
+        Table::new("part", whole.columns.iter().map(cut).collect()).expect("a table")
+    };
+    for format in [Format::Csv, Format::Tsv, Format::Parquet, Format::Npy] {
+        let path = folder.path(&format!("t.{}", format.extension()));
+        let mut outputs = Outputs::new();
+        let mut writer = TableWriter::new(Outputs::stage_file(&path).expect("a file"), format);
+        for (from, to) in [(0, 300), (300, 300), (300, 301), (301, 700)] {
+            writer.write(&part(from, to)).expect("writes");
+        }
+        let other = Table::new("other", vec![Column::numbers("x", vec![1.0])]).expect("a table");
+        assert!(writer.write(&other).is_err_and(|e| e.to_string().contains("other columns")));
+        assert_eq!(writer.rows(), 700);
+        outputs.join(writer.finish().expect("finishes")).expect("joins");
+        assert!(!std::path::Path::new(&path).exists());
+        outputs.commit().expect("commits");
+        assert_eq!(std::fs::read(&path).expect("reads"), write_table(&whole, format).expect("writes"), "{format:?}");
+        let forward = TableWriter::new(Vec::new(), format).finish_forward();
+        assert_eq!(forward.is_ok(), format != Format::Npy);
+    }
+    // large parts are row groups of their own
+    let large = Table::new("t", (0..90).map(|j| Column::numbers(format!("x{j}"), vec![0.5; 60_000])).collect());
+    let large = large.expect("a table");
+    let mut writer = TableWriter::new(std::io::Cursor::new(Vec::new()), Format::Parquet);
+    (0..3).for_each(|_| writer.write(&large).expect("writes"));
+    let bytes = writer.finish().expect("finishes").into_inner();
+    let name = folder.put("large.parquet", bytes);
+    assert_eq!(open(&name, 1 << 24).expect("opens").rows(), Some(180_000));
 }
