@@ -3,6 +3,7 @@
 use csv::{ByteRecord, ReaderBuilder, Trim};
 
 use crate::error::{Error, Result};
+use crate::lines::{blank, newlines};
 use crate::reader::{Header, ReadOptions};
 use crate::table::{Column, Table, Values};
 
@@ -19,7 +20,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
     let bytes = skip_lines(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), options.skip);
     let delimiter = options.delimiter.or(delimiter).unwrap_or_else(|| likely_delimiter(bytes));
 
-    let mut file = Lines::open(name, bytes, delimiter);
+    let mut file = Lines::open(name, bytes, delimiter, options.skip);
     let Some(first) = file.next()? else { return Err(Error::Empty { file: name.into() }) };
     let first = first.text(name)?;
     let mut notes = Vec::new();
@@ -42,7 +43,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
     let mut kinds: Vec<Kind> =
         names.iter().map(|n| if options.text.contains(n) { Kind::Text } else { Kind::Number }).collect();
     let columns = loop {
-        let mut file = Lines::open(name, bytes, delimiter);
+        let mut file = Lines::open(name, bytes, delimiter, options.skip);
         if has_header {
             file.next()?;
         }
@@ -154,8 +155,12 @@ fn skip_lines(bytes: &[u8], count: usize) -> &[u8] {
 
 struct Lines<'a> {
     name: &'a str,
+    bytes: &'a [u8],
     reader: csv::Reader<&'a [u8]>,
     record: ByteRecord,
+    /// How far the records reach, and the number of the line there.
+    used: usize,
+    line: u64,
 }
 
 struct Line<'a> {
@@ -164,14 +169,15 @@ struct Line<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn open(name: &'a str, bytes: &'a [u8], delimiter: u8) -> Self {
+    /// Of a text that begins with line `skip` + 1 of its file.
+    fn open(name: &'a str, bytes: &'a [u8], delimiter: u8, skip: usize) -> Self {
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
             .trim(Trim::All)
             .from_reader(bytes);
-        Lines { name, reader, record: ByteRecord::new() }
+        Lines { name, bytes, reader, record: ByteRecord::new(), used: 0, line: skip as u64 + 1 }
     }
 
     fn next(&mut self) -> Result<Option<Line<'_>>> {
@@ -179,7 +185,11 @@ impl<'a> Lines<'a> {
         if !more.map_err(|e| Error::damaged(self.name, "CSV", e))? {
             return Ok(None);
         }
-        let number = self.record.position().map_or(0, csv::Position::line);
+        let read = &self.bytes[self.used..self.reader.position().byte() as usize];
+        let (before, within) = read.split_at(blank(read));
+        let number = self.line + newlines(before) as u64;
+        self.used += read.len();
+        self.line = number + newlines(within) as u64;
         Ok(Some(Line { number, record: &self.record }))
     }
 }

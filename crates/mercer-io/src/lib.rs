@@ -1,7 +1,7 @@
 //! The files of mercer: tables in (CSV, TSV, NPY, Parquet), tables out, model files, and the embedded data sets.
 //!
 //! Readers compare every length with the real size of the file before they allocate; writers write whole files or
-//! nothing at all.
+//! nothing at all. Tables that are larger than the memory are read by a [`Stream`], batch by batch.
 //!
 //! ```
 //! use mercer::{Gamma, Kernel, KernelPca};
@@ -12,6 +12,7 @@
 //! # Ok::<(), mercer_io::Error>(())
 //! ```
 
+mod ahead;
 mod atomic;
 mod checkpoint;
 mod crew;

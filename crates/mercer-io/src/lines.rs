@@ -179,11 +179,10 @@ impl Text {
                 if !more || (end >= rest.len() && !self.ended) {
                     break;
                 }
-                // Empty lines before the record are not its own.
-                let blank = rest[used..end].iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
-                line += newlines(&rest[used..used + blank]) as u64;
+                let (before, within) = rest[used..end].split_at(blank(&rest[used..end]));
+                line += newlines(before) as u64;
                 take(Record { line, fields: &record })?;
-                line += newlines(&rest[used + blank..end]) as u64;
+                line += newlines(within) as u64;
                 (used, count) = (end, count + 1);
             }
             if count > 0 || self.ended {
@@ -207,6 +206,11 @@ fn is_plain(bytes: &[u8]) -> bool {
         bytes.iter().enumerate().all(after)
     };
     !bytes.contains(&b'"') && (!bytes.contains(&b'\r') || paired())
+}
+
+/// The length of the empty lines before a record, which are not its own.
+pub(crate) fn blank(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count()
 }
 
 /// The number of line ends.

@@ -5,6 +5,7 @@ use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::ahead::Ahead;
 use crate::csv_stream::{self, Dialect};
 use crate::embedded;
 use crate::error::{Error, Result, shown};
@@ -14,6 +15,9 @@ use crate::npy;
 use crate::packing::Packing;
 use crate::parquet_file::{ParquetPass, guarded};
 use crate::reader::{Format, ReadOptions, format_of_bytes, is_device};
+
+/// The name of threads that read other files than Parquet.
+pub(crate) const THREAD: &str = "mercer-io reader";
 
 /// What is read of a file at a time.
 const BUFFER: usize = 1 << 18;
@@ -152,7 +156,7 @@ impl Source {
             }
             Format::Csv | Format::Tsv => {
                 let delimiter = (self.format == Format::Tsv).then_some(b'\t');
-                let facts = csv_stream::look(name, self.text(options.skip)?, delimiter, before, options)?;
+                let facts = csv_stream::look(name, self.text(options.skip, false)?, delimiter, before, options)?;
                 self.dialect = Some(facts.dialect);
                 (notes, has_rows) = (facts.notes, facts.has_rows);
                 facts.columns
@@ -167,14 +171,16 @@ impl Source {
         Ok(Shared(Arc::new(FileAt::open(&self.name).map_err(Error::io(&self.name, "read"))?)))
     }
 
-    /// The text, unpacked.
-    pub(crate) fn text(&self, skip: usize) -> Result<Text> {
+    /// The text, unpacked; where it is to be read to its end, by a thread of its own.
+    pub(crate) fn text(&self, skip: usize, whole: bool) -> Result<Text> {
         let io = |e| Error::io(&self.name, "read")(e);
         let source: Box<dyn Read + Send> = match &self.embedded {
             Some(text) => Box::new(Cursor::new(text.as_bytes().to_vec())),
             None => {
                 let file = BufReader::with_capacity(BUFFER, File::open(&self.name).map_err(io)?);
-                self.packing.unpacked(file).map_err(io)?
+                let text = self.packing.unpacked(file).map_err(io)?;
+                let ahead = whole && self.packing != Packing::None;
+                if ahead { Box::new(Ahead::of(text, THREAD).map_err(io)?) } else { text }
             }
         };
         let skip = if self.embedded.is_some() { 0 } else { skip };

@@ -11,11 +11,8 @@ use crate::file_at::Shared;
 use crate::npy::NpyPass;
 use crate::parquet_file::{PARQUET_THREAD, ParquetPass, panicked};
 use crate::reader::{Format, ReadOptions};
-use crate::source::{self, Source};
+use crate::source::{self, Source, THREAD};
 use crate::table::{Column, Table, Values};
-
-/// The name of threads that read other files than Parquet.
-const THREAD: &str = "mercer-io reader";
 
 /// Batches that are read before they are asked for.
 const AHEAD: usize = 2;
@@ -267,7 +264,7 @@ impl Stream {
             Format::Csv | Format::Tsv => {
                 let kept: Vec<_> =
                     places.into_iter().zip(&self.columns).map(|(p, c)| (p, c.name.clone(), !c.is_numeric)).collect();
-                let (text, dialect) = (file.text(self.options.read.skip)?, file.dialect.ok_or_else(changed)?);
+                let (text, dialect) = (file.text(self.options.read.skip, true)?, file.dialect.ok_or_else(changed)?);
                 let bytes = self.options.batch_bytes.saturating_mul(2);
                 Pass::Csv(CsvPass::open(&file.name, text, dialect, file.width, &kept, bytes)?)
             }

@@ -453,6 +453,14 @@ fn troubles_in_the_middle_have_their_line() {
             }
         }
     }
+    // lines are those of the file, read whole or not
+    let name = folder.put("blank.csv", "\n# about\r\n\r\na,b\r\n\r\n1,2\r\n\r\n\r\n3,oops\r\n5,6\r\n");
+    let read = ReadOptions { skip: 2, ..Default::default() };
+    let stream = Stream::open(std::slice::from_ref(&name), StreamOptions { read: read.clone(), ..Default::default() });
+    for error in [read_with(&name, &read).expect_err("a word"), gathered(&stream.expect("opens")).expect_err("a word")]
+    {
+        assert!(error.to_string().contains("blank.csv, line 9, column 'b': 'oops'"), "{error}");
+    }
     // a column that is not read is not looked at
     let mut stream = open(&folder.put("word.csv", lines(25_000, "1,oops")), 1000).expect("opens");
     stream.keep(&["a".into()]).expect("keeps");
