@@ -41,11 +41,21 @@ pub(crate) struct Facts {
     unpacked: u64,
 }
 
+/// A table whose file is in memory.
 pub(crate) fn parse(name: &str, bytes: &[u8], text: &[String], limit: Option<u64>) -> Result<Table> {
-    let bytes = Bytes::copy_from_slice(bytes);
+    read(name, Bytes::copy_from_slice(bytes), text, limit)
+}
+
+/// A whole table.
+pub(crate) fn read<R: ChunkReader + 'static>(
+    name: &str,
+    source: R,
+    text: &[String],
+    limit: Option<u64>,
+) -> Result<Table> {
     let crew = Crew::new(PARQUET_THREAD);
     guarded(name, || {
-        let mut pass = ParquetPass::open(name, bytes)?;
+        let mut pass = ParquetPass::open(name, source)?;
         let facts = pass.facts()?;
         let needed = facts.rows.saturating_mul(8).saturating_mul(facts.columns.len() as u64).max(facts.unpacked);
         if let Some(limit) = limit.filter(|l| needed > *l) {

@@ -14,7 +14,7 @@ use crate::lines::Text;
 use crate::npy;
 use crate::packing::Packing;
 use crate::parquet_file::{ParquetPass, guarded};
-use crate::reader::{Format, ReadOptions, format_of_bytes, is_device};
+use crate::reader::{Format, ReadOptions, format, is_device};
 
 /// The name of threads that read other files than Parquet.
 pub(crate) const THREAD: &str = "mercer-io reader";
@@ -124,8 +124,7 @@ impl Source {
         let mut head = Vec::new();
         let file = File::open(name).map_err(Error::io(name, "read"))?;
         file.take(8).read_to_end(&mut head).map_err(Error::io(name, "read"))?;
-        let by_name = || Format::of_name(Packing::name_within(name));
-        let format = options.format.or(format_of_bytes(&head)).or_else(by_name).unwrap_or(Format::Csv);
+        let format = format(name, &head, options).unwrap_or(Format::Csv);
         let packing = match format {
             Format::Csv | Format::Tsv => Packing::of_bytes(&head),
             Format::Npy | Format::Parquet => Packing::None,
