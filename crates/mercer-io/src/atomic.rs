@@ -1,7 +1,7 @@
 //! Writing files whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -17,21 +17,28 @@ pub(crate) const UNFINISHED: &str = ".mercer-tmp";
 pub struct Outputs {
     staged: Vec<(NamedTempFile, PathBuf)>,
     /// Pipes and devices: there is nothing to replace, they are written to.
-    direct: Vec<(PathBuf, Vec<u8>)>,
+    direct: Vec<(PathBuf, File)>,
 }
 
-impl Outputs {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Outputs::default()
-    }
+/// A file that is written step by step beside its place, and joins [`Outputs`] when it is whole. When it is dropped
+/// before, nothing is left of it.
+#[derive(Debug)]
+pub struct StagedFile {
+    shown: String,
+    target: PathBuf,
+    file: Beside,
+}
 
-    /// Writes `bytes` to disk beside `path`. What stands at `path` is left alone for now.
-    ///
-    /// # Errors
-    /// When it cannot be written (a full disk, a missing folder), or when `path` is a directory.
-    pub fn stage(&mut self, path: impl AsRef<Path>, bytes: Vec<u8>) -> Result<()> {
-        let path = path.as_ref();
+/// Where the bytes go for now.
+#[derive(Debug)]
+enum Beside {
+    Named(Box<BufWriter<NamedTempFile>>, Option<fs::Permissions>),
+    /// For pipes and devices, beside which there may be no place: a file without a name.
+    Unnamed(BufWriter<File>),
+}
+
+impl StagedFile {
+    fn create(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let mut permissions = None;
         let mut target = path.to_path_buf();
@@ -40,8 +47,8 @@ impl Outputs {
                 return Err(Error::NotRegular { file: shown, what: "a directory" });
             }
             if !facts.is_file() {
-                self.direct.push((target, bytes));
-                return Ok(());
+                let file = tempfile::tempfile().map_err(Error::io(&shown, "written"))?;
+                return Ok(StagedFile { shown, target, file: Beside::Unnamed(buffered(file)) });
             }
             // A link stays a link: its file is replaced. And what may not be written is not replaced either.
             target = fs::canonicalize(path).map_err(Error::io(&shown, "followed"))?;
@@ -62,13 +69,84 @@ impl Outputs {
             // Before the user's mask, as for any new file.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let mut file = builder.tempfile_in(folder).map_err(Error::io(&shown, "written"))?;
-        file.write_all(&bytes).map_err(Error::io(&shown, "written"))?;
-        if let Some(permissions) = permissions {
-            file.as_file().set_permissions(permissions).map_err(Error::io(&shown, "written"))?;
+        let file = builder.tempfile_in(folder).map_err(Error::io(&shown, "written"))?;
+        Ok(StagedFile { shown, target, file: Beside::Named(Box::new(buffered(file)), permissions) })
+    }
+}
+
+fn buffered<W: Write>(file: W) -> BufWriter<W> {
+    BufWriter::with_capacity(1 << 18, file)
+}
+
+impl Write for StagedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Beside::Named(file, _) => file.write(bytes),
+            Beside::Unnamed(file) => file.write(bytes),
         }
-        file.as_file().sync_all().map_err(Error::io(&shown, "written"))?;
-        self.staged.push((file, target));
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.file {
+            Beside::Named(file, _) => file.flush(),
+            Beside::Unnamed(file) => file.flush(),
+        }
+    }
+}
+
+impl Seek for StagedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match &mut self.file {
+            Beside::Named(file, _) => file.seek(to),
+            Beside::Unnamed(file) => file.seek(to),
+        }
+    }
+}
+
+impl Outputs {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Outputs::default()
+    }
+
+    /// Writes `bytes` to disk beside `path`. What stands at `path` is left alone for now.
+    ///
+    /// # Errors
+    /// When it cannot be written (a full disk, a missing folder), or when `path` is a directory.
+    pub fn stage(&mut self, path: impl AsRef<Path>, bytes: Vec<u8>) -> Result<()> {
+        let mut file = Outputs::stage_file(path)?;
+        file.write_all(&bytes).map_err(Error::io(&file.shown, "written"))?;
+        self.join(file)
+    }
+
+    /// A file beside `path`, to be written step by step. What stands at `path` is left alone for now.
+    ///
+    /// # Errors
+    /// As [`Outputs::stage`].
+    pub fn stage_file(path: impl AsRef<Path>) -> Result<StagedFile> {
+        StagedFile::create(path.as_ref())
+    }
+
+    /// Takes in a file that is whole.
+    ///
+    /// # Errors
+    /// When what is left of it cannot be written.
+    pub fn join(&mut self, file: StagedFile) -> Result<()> {
+        let StagedFile { shown, target, file } = file;
+        let io = |e| Error::io(&shown, "written")(e);
+        match file {
+            Beside::Named(file, permissions) => {
+                let file = file.into_inner().map_err(|e| io(e.into_error()))?;
+                if let Some(permissions) = permissions {
+                    file.as_file().set_permissions(permissions).map_err(io)?;
+                }
+                file.as_file().sync_all().map_err(io)?;
+                self.staged.push((file, target));
+            }
+            Beside::Unnamed(file) => {
+                self.direct.push((target, file.into_inner().map_err(|e| io(e.into_error()))?));
+            }
+        }
         Ok(())
     }
 
@@ -77,10 +155,11 @@ impl Outputs {
     /// # Errors
     /// When one cannot be put there; those before it are then in place, and every one is whole.
     pub fn commit(self) -> Result<()> {
-        for (path, bytes) in self.direct {
-            let shown = path.display().to_string();
-            let mut file = OpenOptions::new().write(true).open(&path).map_err(Error::io(&shown, "written"))?;
-            file.write_all(&bytes).map_err(Error::io(&shown, "written"))?;
+        for (path, mut bytes) in self.direct {
+            let io = |e| Error::io(path.display(), "written")(e);
+            let mut file = OpenOptions::new().write(true).open(&path).map_err(io)?;
+            bytes.seek(SeekFrom::Start(0)).map_err(io)?;
+            io::copy(&mut bytes, &mut file).map_err(io)?;
         }
         for (file, path) in self.staged {
             file.persist(&path).map_err(|e| Error::io(path.display(), "written")(e.error))?;
@@ -115,6 +194,31 @@ mod tests {
         assert_eq!(fs::read_to_string(&a)?, "old");
         outputs.commit()?;
         assert_eq!(fs::read_to_string(&a)?, "new");
+        Ok(())
+    }
+
+    #[test]
+    fn step_by_step() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a");
+        fs::write(&path, "old")?;
+        let mut file = Outputs::stage_file(&path)?;
+        file.write_all(b"not to be")?;
+        file.flush()?;
+        drop(file);
+        assert_eq!(fs::read_dir(folder.path())?.count(), 1, "nothing is left behind");
+
+        let mut outputs = Outputs::new();
+        let mut file = Outputs::stage_file(&path)?;
+        file.write_all(b"?ew and long")?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(b"n")?;
+        outputs.join(file)?;
+        outputs.stage(folder.path().join("b"), b"beside".to_vec())?;
+        assert_eq!(fs::read_to_string(&path)?, "old");
+        outputs.commit()?;
+        assert_eq!(fs::read_to_string(&path)?, "new and long");
+        assert_eq!(fs::read_dir(folder.path())?.count(), 2);
         Ok(())
     }
 

@@ -3,23 +3,24 @@
 use csv::{ByteRecord, ReaderBuilder, Trim};
 
 use crate::error::{Error, Result};
+use crate::lines::{blank, newlines};
 use crate::reader::{Header, ReadOptions};
 use crate::table::{Column, Table, Values};
 
 /// Fields that stand for a missing value.
-const MISSING: &[&str] = &["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?", "."];
+pub(crate) const MISSING: &[&str] = &["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?", "."];
+
+/// What is said when the first line is not taken for names.
+pub(crate) const NO_NAMES: &str = "the first line has numbers and is taken as data (--header yes takes it as names)";
 
 /// Delimiters that are looked for.
 const DELIMITERS: &[u8] = b",\t;";
 
 pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &ReadOptions) -> Result<Table> {
     let bytes = skip_lines(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), options.skip);
-    let first_line = bytes.split(|b| *b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
-    let most = |d: &&u8| first_line.iter().filter(|b| b == d).count();
-    let sniffed = DELIMITERS.iter().rev().max_by_key(most).copied().unwrap_or(b',');
-    let delimiter = options.delimiter.or(delimiter).unwrap_or(sniffed);
+    let delimiter = options.delimiter.or(delimiter).unwrap_or_else(|| likely_delimiter(bytes));
 
-    let mut file = Lines::open(name, bytes, delimiter);
+    let mut file = Lines::open(name, bytes, delimiter, options.skip);
     let Some(first) = file.next()? else { return Err(Error::Empty { file: name.into() }) };
     let first = first.text(name)?;
     let mut notes = Vec::new();
@@ -30,7 +31,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
             let second = file.next()?.map(|line| line.text(name)).transpose()?.unwrap_or_default();
             let yes = looks_like_names(&first, &second);
             if !yes {
-                notes.push("the first line has numbers and is taken as data (--header yes takes it as names)".into());
+                notes.push(NO_NAMES.into());
             }
             yes
         }
@@ -42,7 +43,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
     let mut kinds: Vec<Kind> =
         names.iter().map(|n| if options.text.contains(n) { Kind::Text } else { Kind::Number }).collect();
     let columns = loop {
-        let mut file = Lines::open(name, bytes, delimiter);
+        let mut file = Lines::open(name, bytes, delimiter, options.skip);
         if has_header {
             file.next()?;
         }
@@ -57,8 +58,15 @@ pub(crate) fn parse(name: &str, bytes: &[u8], delimiter: Option<u8>, options: &R
     Ok(table)
 }
 
+/// What the first line that is not empty has most of.
+pub(crate) fn likely_delimiter(bytes: &[u8]) -> u8 {
+    let first_line = bytes.split(|b| *b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
+    let most = |d: &&u8| first_line.iter().filter(|b| b == d).count();
+    DELIMITERS.iter().rev().max_by_key(most).copied().unwrap_or(b',')
+}
+
 /// Names have no number among them, or stand over a column of numbers without being one.
-fn looks_like_names(first: &[String], second: &[String]) -> bool {
+pub(crate) fn looks_like_names(first: &[String], second: &[String]) -> bool {
     let is_number = |f: &String| f.parse::<f64>().is_ok() && !MISSING.contains(&f.as_str());
     let is_word = |f: &String| !is_number(f) && !MISSING.contains(&f.as_str());
     !first.iter().any(is_number) || first.iter().zip(second).any(|(f, s)| is_word(f) && is_number(s))
@@ -121,7 +129,7 @@ fn read_columns(name: &str, file: &mut Lines<'_>, names: &[String], kinds: &[Kin
     Ok(if again.is_empty() { Read::Whole(columns) } else { Read::Again(again) })
 }
 
-fn column_names(file: &str, first: Option<&Vec<String>>, count: usize) -> Result<Vec<String>> {
+pub(crate) fn column_names(file: &str, first: Option<&Vec<String>>, count: usize) -> Result<Vec<String>> {
     let numbered = |c: usize| format!("x{}", c + 1);
     let names: Vec<String> = match first {
         None => (0..count).map(numbered).collect(),
@@ -147,8 +155,12 @@ fn skip_lines(bytes: &[u8], count: usize) -> &[u8] {
 
 struct Lines<'a> {
     name: &'a str,
+    bytes: &'a [u8],
     reader: csv::Reader<&'a [u8]>,
     record: ByteRecord,
+    /// How far the records reach, and the number of the line there.
+    used: usize,
+    line: u64,
 }
 
 struct Line<'a> {
@@ -157,14 +169,15 @@ struct Line<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn open(name: &'a str, bytes: &'a [u8], delimiter: u8) -> Self {
+    /// Of a text that begins with line `skip` + 1 of its file.
+    fn open(name: &'a str, bytes: &'a [u8], delimiter: u8, skip: usize) -> Self {
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
             .trim(Trim::All)
             .from_reader(bytes);
-        Lines { name, reader, record: ByteRecord::new() }
+        Lines { name, bytes, reader, record: ByteRecord::new(), used: 0, line: skip as u64 + 1 }
     }
 
     fn next(&mut self) -> Result<Option<Line<'_>>> {
@@ -172,7 +185,11 @@ impl<'a> Lines<'a> {
         if !more.map_err(|e| Error::damaged(self.name, "CSV", e))? {
             return Ok(None);
         }
-        let number = self.record.position().map_or(0, csv::Position::line);
+        let read = &self.bytes[self.used..self.reader.position().byte() as usize];
+        let (before, within) = read.split_at(blank(read));
+        let number = self.line + newlines(before) as u64;
+        self.used += read.len();
+        self.line = number + newlines(within) as u64;
         Ok(Some(Line { number, record: &self.record }))
     }
 }

@@ -1,7 +1,7 @@
 //! The files of mercer: tables in (CSV, TSV, NPY, Parquet), tables out, model files, and the embedded data sets.
 //!
 //! Readers compare every length with the real size of the file before they allocate; writers write whole files or
-//! nothing at all.
+//! nothing at all. Tables that are larger than the memory are read by a [`Stream`], batch by batch.
 //!
 //! ```
 //! use mercer::{Gamma, Kernel, KernelPca};
@@ -12,30 +12,42 @@
 //! # Ok::<(), mercer_io::Error>(())
 //! ```
 
+mod ahead;
 mod atomic;
 mod checkpoint;
+mod crew;
 mod csv_file;
+mod csv_stream;
 mod embedded;
 mod error;
+mod file_at;
+mod lines;
+mod map;
 mod model_file;
 mod npy;
 pub mod onnx;
+mod packing;
+mod parquet_column;
 mod parquet_file;
 mod reader;
 mod select;
+mod source;
+mod stream;
 mod table;
 mod writer;
 
-pub use atomic::Outputs;
+pub use atomic::{Outputs, StagedFile};
 pub use checkpoint::{Checkpoint, Task};
 pub use embedded::{DATA_SETS, DataSet};
 pub use error::{Error, Result};
+pub use map::{MappedNpy, MappedPoints};
 pub use model_file::{SavedModel, load_model};
 pub use parquet_file::PARQUET_THREAD;
 pub use reader::{Format, Header, ReadOptions, read, read_bytes, read_with};
 pub use select::select;
+pub use stream::{Batch, Batches, Stream, StreamColumn, StreamOptions};
 pub use table::{Column, Missing, Table, Values};
-pub use writer::write_table;
+pub use writer::{TableWriter, write_table};
 
 /// Runs the code of the README.
 #[cfg(doctest)]

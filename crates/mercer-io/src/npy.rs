@@ -1,57 +1,248 @@
 //! NumPy's NPY in and out.
 
-use npyz::{DType, NpyFile, Order, WriterBuilder};
+use npyz::{DType, NpyHeader, Order};
 
 use crate::error::{Error, Result};
+use crate::file_at::FileAt;
 use crate::table::{Column, Table, Values};
 
 const FORMAT: &str = "NPY";
 
-pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Table> {
-    check_header(name, bytes)?;
-    let file = NpyFile::new(bytes).map_err(|e| Error::damaged(name, FORMAT, e))?;
-    let (n, d) = match *file.shape() {
-        [n] => (n, 1),
-        [n, d] => (n, d),
-        ref shape => {
-            return Err(Error::Unsupported {
-                file: name.into(),
-                what: format!("has {} dimensions; a table has 2", shape.len()),
-                help: "save one two-dimensional array, rows being points".into(),
-            });
+/// Bytes of rows that are taken apart at a time.
+const BLOCK: usize = 1 << 18;
+
+/// What a file's header says, once it is compared with the size of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) n: u64,
+    pub(crate) d: usize,
+    /// Where the data begin.
+    pub(crate) offset: u64,
+    pub(crate) c_order: bool,
+    little: bool,
+    kind: Kind,
+}
+
+/// The type of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    F8,
+    F4,
+    I8,
+    I4,
+    I2,
+    I1,
+    U8,
+    U4,
+    U2,
+    U1,
+}
+
+impl Kind {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "f8" => Kind::F8,
+            "f4" => Kind::F4,
+            "i8" => Kind::I8,
+            "i4" => Kind::I4,
+            "i2" => Kind::I2,
+            "i1" => Kind::I1,
+            "u8" => Kind::U8,
+            "u4" => Kind::U4,
+            "u2" => Kind::U2,
+            "u1" | "b1" => Kind::U1,
+            _ => return None,
+        })
+    }
+
+    fn size(self) -> usize {
+        match self {
+            Kind::F8 | Kind::I8 | Kind::U8 => 8,
+            Kind::F4 | Kind::I4 | Kind::U4 => 4,
+            Kind::I2 | Kind::U2 => 2,
+            Kind::I1 | Kind::U1 => 1,
         }
-    };
-    let DType::Plain(kind) = file.dtype() else { return Err(unsupported(name, &file.dtype().descr())) };
-    let kind = kind.to_string();
-    let size: u64 = kind.get(2..).and_then(|s| s.parse().ok()).ok_or_else(|| unsupported(name, &kind))?;
-    let (fixed, text) = header_size(bytes);
-    if n == 0 || d == 0 {
-        return Err(Error::Empty { file: name.into() });
     }
-    let data = n.checked_mul(d).and_then(|c| c.checked_mul(size));
-    if data.and_then(|d| d.checked_add(fixed + text)).is_none_or(|whole| whole > bytes.len() as u64) {
-        let what = format!("a header of {n} x {d} values in a file of {} bytes", bytes.len());
-        return Err(Error::damaged(name, FORMAT, what));
+}
+
+impl Facts {
+    /// `head` begins the file, and is as long as the header or longer; `length` is that of the file.
+    fn of(name: &str, head: &[u8], length: u64) -> Result<Self> {
+        let header = NpyHeader::from_reader(head).map_err(|e| Error::damaged(name, FORMAT, e))?;
+        let (n, d) = match *header.shape() {
+            [n] => (n, 1),
+            [n, d] => (n, d),
+            ref shape => {
+                return Err(Error::Unsupported {
+                    file: name.into(),
+                    what: format!("has {} dimensions; a table has 2", shape.len()),
+                    help: "save one two-dimensional array, rows being points".into(),
+                });
+            }
+        };
+        let DType::Plain(kind) = header.dtype() else { return Err(unsupported(name, &header.dtype().descr())) };
+        let descr = kind.to_string();
+        let kind = descr.get(1..).and_then(Kind::of).ok_or_else(|| unsupported(name, &descr))?;
+        if n == 0 || d == 0 {
+            return Err(Error::Empty { file: name.into() });
+        }
+        let (fixed, text) = header_size(head);
+        let data = n.checked_mul(d).and_then(|c| c.checked_mul(kind.size() as u64));
+        if data.and_then(|d| d.checked_add(fixed + text)).is_none_or(|whole| whole > length) {
+            let what = format!("a header of {n} x {d} values in a file of {length} bytes");
+            return Err(Error::damaged(name, FORMAT, what));
+        }
+        let (c_order, little) = (header.order() == Order::C, !descr.starts_with('>'));
+        Ok(Facts { n, d: d as usize, offset: fixed + text, c_order, little, kind })
     }
-    let (n, d, order) = (n as usize, d as usize, file.order());
-    let values = match &kind[1..] {
-        "f8" => numbers(name, file, |v: f64| v),
-        "f4" => numbers(name, file, |v: f32| f64::from(v)),
-        "i8" => numbers(name, file, |v: i64| v as f64),
-        "i4" => numbers(name, file, |v: i32| f64::from(v)),
-        "i2" => numbers(name, file, |v: i16| f64::from(v)),
-        "i1" => numbers(name, file, |v: i8| f64::from(v)),
-        "u8" => numbers(name, file, |v: u64| v as f64),
-        "u4" => numbers(name, file, |v: u32| f64::from(v)),
-        "u2" => numbers(name, file, |v: u16| f64::from(v)),
-        "u1" => numbers(name, file, |v: u8| f64::from(v)),
-        "b1" => numbers(name, file, |v: bool| f64::from(u8::from(v))),
-        _ => Err(unsupported(name, &kind)),
-    }?;
-    let at = |i: usize, j: usize| if order == Order::C { i * d + j } else { j * n + i };
-    let columns =
-        (0..d).map(|j| Column::numbers(format!("x{}", j + 1), (0..n).map(|i| values[at(i, j)]).collect())).collect();
-    Table::new(name, columns)
+
+    /// Of a file.
+    pub(crate) fn read(name: &str, file: &FileAt) -> Result<Self> {
+        let mut head = vec![0; file.len().min(12) as usize];
+        file.read_at(&mut head, 0).map_err(Error::io(name, "read"))?;
+        check_header(name, &head, file.len())?;
+        let (fixed, text) = header_size(&head);
+        head.resize((fixed + text) as usize, 0);
+        file.read_at(&mut head, 0).map_err(Error::io(name, "read"))?;
+        Facts::of(name, &head, file.len())
+    }
+
+    /// The names of the columns.
+    pub(crate) fn names(&self) -> Vec<String> {
+        (1..=self.d).map(|j| format!("x{j}")).collect()
+    }
+
+    /// The type of rows that can be used as they stand in the file; `None` when they cannot.
+    pub(crate) fn as_it_is(&self) -> Option<Plain> {
+        let plain = self.c_order && self.little && cfg!(target_endian = "little");
+        match self.kind {
+            Kind::F8 if plain => Some(Plain::F64),
+            Kind::F4 if plain => Some(Plain::F32),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the data.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.n * self.d as u64 * self.kind.size() as u64
+    }
+
+    /// Rows `from` to `from + rows` of the columns in `kept`; `read` fills a slice from a place in the file.
+    pub(crate) fn columns(
+        &self,
+        from: u64,
+        rows: usize,
+        kept: &[usize],
+        mut read: impl FnMut(&mut [u8], u64) -> std::io::Result<()>,
+    ) -> std::io::Result<Vec<Vec<f64>>> {
+        let size = self.kind.size();
+        let mut columns: Vec<Vec<f64>> = kept.iter().map(|_| Vec::with_capacity(rows)).collect();
+        if self.c_order {
+            // A block of rows at a time, which stays in the cache while its columns are picked out of it.
+            let width = self.d * size;
+            let block = (BLOCK / width).max(1).min(rows);
+            let mut bytes = vec![0; block * width];
+            let mut at = self.offset + from * width as u64;
+            let mut left = rows;
+            while left > 0 {
+                let bytes = &mut bytes[..block.min(left) * width];
+                read(bytes, at)?;
+                for (j, column) in kept.iter().zip(&mut columns) {
+                    self.numbers(bytes.chunks_exact(width).map(|row| &row[j * size..(j + 1) * size]), column);
+                }
+                at += bytes.len() as u64;
+                left -= bytes.len() / width;
+            }
+        } else {
+            let mut bytes = vec![0; rows * size];
+            for (j, column) in kept.iter().zip(&mut columns) {
+                read(&mut bytes, self.offset + (*j as u64 * self.n + from) * size as u64)?;
+                self.numbers(bytes.chunks_exact(size), column);
+            }
+        }
+        Ok(columns)
+    }
+
+    fn numbers<'a>(&self, values: impl Iterator<Item = &'a [u8]>, into: &mut Vec<f64>) {
+        /// Bytes as a number of some type, then as f64.
+        macro_rules! of {
+            ($t:ty, $turn:expr) => {{
+                let turn: fn($t) -> f64 = $turn;
+                let exact = |b: &[u8]| b.try_into().expect("a chunk is as long as a value");
+                if self.little {
+                    into.extend(values.map(|b| turn(<$t>::from_le_bytes(exact(b)))));
+                } else {
+                    into.extend(values.map(|b| turn(<$t>::from_be_bytes(exact(b)))));
+                }
+            }};
+        }
+        match self.kind {
+            Kind::F8 => of!(f64, |v| v),
+            Kind::F4 => of!(f32, |v| f64::from(v)),
+            Kind::I8 => of!(i64, |v| v as f64),
+            Kind::I4 => of!(i32, |v| f64::from(v)),
+            Kind::I2 => of!(i16, |v| f64::from(v)),
+            Kind::I1 => of!(i8, |v| f64::from(v)),
+            Kind::U8 => of!(u64, |v| v as f64),
+            Kind::U4 => of!(u32, |v| f64::from(v)),
+            Kind::U2 => of!(u16, |v| f64::from(v)),
+            Kind::U1 => of!(u8, |v| f64::from(v)),
+        }
+    }
+}
+
+/// Values that can be used as they stand in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plain {
+    F64,
+    F32,
+}
+
+pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Table> {
+    check_header(name, bytes, bytes.len() as u64)?;
+    let facts = Facts::of(name, bytes, bytes.len() as u64)?;
+    let all: Vec<usize> = (0..facts.d).collect();
+    let columns = facts.columns(0, facts.n as usize, &all, |into, at| {
+        // The sizes were compared before.
+        into.copy_from_slice(&bytes[at as usize..at as usize + into.len()]);
+        Ok(())
+    });
+    let columns = columns.map_err(Error::io(name, "read"))?;
+    Table::new(name, facts.names().into_iter().zip(columns).map(|(n, v)| Column::numbers(n, v)).collect())
+}
+
+/// One pass over a file.
+pub(crate) struct NpyPass {
+    name: String,
+    file: FileAt,
+    facts: Facts,
+    kept: Vec<usize>,
+    at: u64,
+}
+
+impl NpyPass {
+    pub(crate) fn open(name: &str, kept: Vec<usize>) -> Result<Self> {
+        let file = FileAt::open(name).map_err(Error::io(name, "read"))?;
+        let facts = Facts::read(name, &file)?;
+        Ok(NpyPass { name: name.into(), file, facts, kept, at: 0 })
+    }
+
+    /// The number of columns in the file.
+    pub(crate) fn d(&self) -> usize {
+        self.facts.d
+    }
+
+    /// The next rows, at most so many; `None` at the end.
+    pub(crate) fn next(&mut self, rows: usize) -> Result<Option<Vec<Values>>> {
+        let rows = (self.facts.n - self.at).min(rows as u64) as usize;
+        if rows == 0 {
+            return Ok(None);
+        }
+        let read = self.facts.columns(self.at, rows, &self.kept, |into, at| self.file.read_at(into, at));
+        let columns = read.map_err(Error::io(&self.name, "read"))?;
+        self.at += rows as u64;
+        Ok(Some(columns.into_iter().map(Values::Numbers).collect()))
+    }
 }
 
 fn unsupported(name: &str, kind: &str) -> Error {
@@ -60,11 +251,6 @@ fn unsupported(name: &str, kind: &str) -> Error {
         what: format!("holds values of type {kind}, not real numbers"),
         help: "save it as float64 or float32".into(),
     }
-}
-
-fn numbers<T: npyz::Deserialize>(name: &str, file: NpyFile<&[u8]>, f: impl Fn(T) -> f64) -> Result<Vec<f64>> {
-    let values = file.data::<T>().map_err(|e| Error::damaged(name, FORMAT, e))?;
-    values.map(|v| v.map(&f).map_err(|e| Error::damaged(name, FORMAT, e))).collect()
 }
 
 /// The size of version and length field, and of the header text that the length field promises.
@@ -76,19 +262,32 @@ fn header_size(bytes: &[u8]) -> (u64, u64) {
 }
 
 /// The length of the header must fit the file: nothing is allocated for a header that is not there.
-fn check_header(name: &str, bytes: &[u8]) -> Result<()> {
-    if bytes.len() < 12 || !bytes.starts_with(b"\x93NUMPY") {
+fn check_header(name: &str, head: &[u8], length: u64) -> Result<()> {
+    if head.len() < 12 || !head.starts_with(b"\x93NUMPY") {
         return Err(Error::damaged(name, FORMAT, "it does not begin like one"));
     }
-    let (fixed, text) = header_size(bytes);
-    if fixed + text > bytes.len() as u64 {
+    let (fixed, text) = header_size(head);
+    if fixed + text > length {
         return Err(Error::damaged(name, FORMAT, "its header is longer than the file"));
     }
     Ok(())
 }
 
-/// The numeric columns as one float64 array.
-pub(crate) fn write(table: &Table, out: &mut Vec<u8>) -> std::io::Result<()> {
+/// The header of a float64 array, of the same length for every number of rows.
+pub(crate) fn header(rows: u64, columns: usize) -> Vec<u8> {
+    // Room for the largest number, and data that begin at a multiple of 64.
+    let text = |rows: u64| format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let whole = (10 + text(u64::MAX).len() + 1).next_multiple_of(64);
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((whole as u16 - 10).to_le_bytes());
+    bytes.extend(text(rows).bytes());
+    bytes.resize(whole - 1, b' ');
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The numeric columns, row by row.
+pub(crate) fn write_rows(table: &Table, out: &mut impl std::io::Write) -> std::io::Result<()> {
     let columns: Vec<&Vec<f64>> = table
         .columns
         .iter()
@@ -97,10 +296,13 @@ pub(crate) fn write(table: &Table, out: &mut Vec<u8>) -> std::io::Result<()> {
             Values::Text(_) => None,
         })
         .collect();
-    let shape = [table.rows() as u64, columns.len() as u64];
-    let mut writer = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
+    let mut bytes = Vec::with_capacity(BLOCK);
     for i in 0..table.rows() {
-        writer.extend(columns.iter().map(|c| c[i]))?;
+        bytes.extend(columns.iter().flat_map(|c| c[i].to_le_bytes()));
+        if bytes.len() >= BLOCK || i + 1 == table.rows() {
+            out.write_all(&bytes)?;
+            bytes.clear();
+        }
     }
-    writer.finish()
+    Ok(())
 }

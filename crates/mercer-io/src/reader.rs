@@ -3,9 +3,12 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::embedded;
 use crate::error::{Error, Result};
+use crate::file_at::{FileAt, Shared};
+use crate::packing::{Packing, unpack};
 use crate::table::Table;
 use crate::{csv_file, npy, parquet_file};
 
@@ -105,7 +108,30 @@ pub fn read_with(name: &str, options: &ReadOptions) -> Result<Table> {
             }
         };
     }
-    parse(name, &read_file(name, options.limit.unwrap_or(u64::MAX))?, options)
+    let limit = options.limit.unwrap_or(u64::MAX);
+    if format_of_file(name, options)? == Some(Format::Parquet) {
+        // Its columns are picked out of the file, which need not be in memory.
+        let file = FileAt::open(name).map_err(Error::io(name, "read"))?;
+        within(name, file.len(), limit)?;
+        return not_empty(parquet_file::read(name, Shared(Arc::new(file)), &options.text, options.limit)?);
+    }
+    parse(name, &read_file(name, limit)?, options)
+}
+
+/// The format of a regular file, as far as it is told by the options, the first bytes or the name.
+fn format_of_file(name: &str, options: &ReadOptions) -> Result<Option<Format>> {
+    if !fs::metadata(name).map_err(Error::io(name, "read"))?.is_file() {
+        return Ok(None);
+    }
+    let mut head = Vec::new();
+    let file = File::open(name).map_err(Error::io(name, "read"))?;
+    file.take(8).read_to_end(&mut head).map_err(Error::io(name, "read"))?;
+    Ok(format(name, &head, options))
+}
+
+/// The format of a file that begins with `head`.
+pub(crate) fn format(name: &str, head: &[u8], options: &ReadOptions) -> Option<Format> {
+    options.format.or(format_of_bytes(head)).or_else(|| Format::of_name(Packing::name_within(name)))
 }
 
 /// As [`read_with`], of bytes that somebody else read; the name is for messages, and its end may tell the format.
@@ -136,7 +162,7 @@ pub(crate) fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
 }
 
 /// Whether it is a device, which may have no end. Standard input has its own name, `-`.
-fn is_device(facts: &fs::Metadata) -> bool {
+pub(crate) fn is_device(facts: &fs::Metadata) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
@@ -149,7 +175,7 @@ fn is_device(facts: &fs::Metadata) -> bool {
     }
 }
 
-fn within(file: &str, size: u64, limit: u64) -> Result<()> {
+pub(crate) fn within(file: &str, size: u64, limit: u64) -> Result<()> {
     if size <= limit {
         return Ok(());
     }
@@ -161,21 +187,33 @@ fn within(file: &str, size: u64, limit: u64) -> Result<()> {
     })
 }
 
-fn parse(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Table> {
-    let by_content = match bytes {
+/// The format that the first bytes show.
+fn format_of_bytes(bytes: &[u8]) -> Option<Format> {
+    match bytes {
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Format::Npy),
         [b'P', b'A', b'R', b'1', ..] => Some(Format::Parquet),
         _ => None,
+    }
+}
+
+fn parse(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Table> {
+    let format = format(name, bytes, options).unwrap_or(Format::Csv);
+    let text = |delimiter| {
+        let bytes = unpack(name, bytes, options.limit.unwrap_or(u64::MAX))?;
+        csv_file::parse(name, &bytes, delimiter, options)
     };
-    let format = options.format.or(by_content).or_else(|| Format::of_name(name)).unwrap_or(Format::Csv);
     let table = match format {
-        Format::Csv => csv_file::parse(name, bytes, None, options),
-        Format::Tsv => csv_file::parse(name, bytes, Some(b'\t'), options),
+        Format::Csv => text(None),
+        Format::Tsv => text(Some(b'\t')),
         Format::Npy => npy::parse(name, bytes),
         Format::Parquet => parquet_file::parse(name, bytes, &options.text, options.limit),
     }?;
+    not_empty(table)
+}
+
+fn not_empty(table: Table) -> Result<Table> {
     if table.rows() == 0 || table.columns.is_empty() {
-        return Err(Error::Empty { file: name.into() });
+        return Err(Error::Empty { file: table.source });
     }
     Ok(table)
 }

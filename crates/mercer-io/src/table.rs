@@ -4,6 +4,9 @@ use mercer::Points;
 
 use crate::error::{Error, Result};
 
+/// Rows that are made of columns at a time.
+const BLOCK: usize = 64;
+
 /// Named columns of one length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -32,6 +35,44 @@ pub enum Values {
     Numbers(Vec<f64>),
     /// Text; empty where a value is missing.
     Text(Vec<String>),
+}
+
+impl Values {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Values::Numbers(v) => v.len(),
+            Values::Text(v) => v.len(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Values::Numbers(v) => v.clear(),
+            Values::Text(v) => v.clear(),
+        }
+    }
+
+    /// Numbers as they are written.
+    pub(crate) fn into_text(self) -> Values {
+        match self {
+            Values::Numbers(v) => Values::Text(v.into_iter().map(number).collect()),
+            text => text,
+        }
+    }
+
+    /// Puts more values of the same kind behind these.
+    pub(crate) fn append(&mut self, more: Values) {
+        match (self, more) {
+            (Values::Numbers(v), Values::Numbers(mut more)) => v.append(&mut more),
+            (Values::Text(v), Values::Text(mut more)) => v.append(&mut more),
+            // The kinds of a table's columns do not change.
+            (Values::Numbers(_), Values::Text(_)) | (Values::Text(_), Values::Numbers(_)) => {}
+        }
+    }
 }
 
 /// What to do about missing values.
@@ -63,10 +104,7 @@ impl Column {
 
     /// The number of values.
     pub fn len(&self) -> usize {
-        match &self.values {
-            Values::Numbers(v) => v.len(),
-            Values::Text(v) => v.len(),
-        }
+        self.values.len()
     }
 
     /// Whether there are no values.
@@ -266,17 +304,37 @@ impl Table {
         if self.rows == 0 {
             return Err(Error::Empty { file: self.source.clone() });
         }
-        for (name, values) in &columns {
-            if let Some(row) = values.iter().position(|v| v.is_nan()) {
-                let count = values.iter().filter(|v| v.is_nan()).count();
-                let columns = vec![name.to_string()];
-                return Err(Error::Missing { file: self.source.clone(), count, columns, row: row + 1 });
-            }
-            if let Some(row) = values.iter().position(|v| v.is_infinite()) {
-                let (column, value) = (name.to_string(), values[row]);
-                return Err(Error::NotFinite { file: self.source.clone(), row: row + 1, column, value });
+        // Columns become rows by blocks that stay in the cache. Whether all is finite is found out on the way, where it
+        // was not, on a second.
+        let (n, d) = (self.rows, columns.len());
+        let (mut data, mut finite) = (vec![0.0; n * d], true);
+        for (block, rows) in data.chunks_mut(BLOCK * d).enumerate() {
+            let from = block * BLOCK;
+            let to = (from + BLOCK).min(n);
+            for (j, (_, values)) in columns.iter().enumerate() {
+                let values = &values[from..to];
+                finite &= values.iter().fold(true, |all, v| all & v.is_finite());
+                rows[j..].iter_mut().step_by(d).zip(values).for_each(|(x, v)| *x = *v);
             }
         }
-        Ok(Points::from_fn(self.rows, columns.len(), |i, j| columns[j].1[i]))
+        if !finite {
+            return Err(self.not_finite(&columns));
+        }
+        Ok(Points::new(data, n, d)?)
+    }
+
+    /// The first value that is missing or infinite.
+    fn not_finite(&self, columns: &[(&str, &[f64])]) -> Error {
+        let file = self.source.clone();
+        for (name, values) in columns {
+            if let Some(row) = values.iter().position(|v| v.is_nan()) {
+                let count = values.iter().filter(|v| v.is_nan()).count();
+                return Error::Missing { file, count, columns: vec![name.to_string()], row: row + 1 };
+            }
+            if let Some(row) = values.iter().position(|v| v.is_infinite()) {
+                return Error::NotFinite { file, row: row + 1, column: name.to_string(), value: values[row] };
+            }
+        }
+        Error::NoNumbers { file }
     }
 }
