@@ -33,6 +33,16 @@ class Certificate:
         The allowance for rounding that is contained in all of this, a first-order bound.
     passes : tuple of int
         Passes over the Gram matrix in float32 and in float64.
+    trace_error : float
+        With landmarks, the trace of what they leave of the Gram matrix: no eigenvalue is underestimated by more, and
+        all of them together are not. 0 for exact components.
+    trace_share : float
+        The same as a share of the whole variance.
+    sampled_residuals : ndarray of shape (n_components, 2)
+        With landmarks, ``|K u - lambda u|`` of each component as estimated from a sample of rows, and what it is below
+        with ``confidence``. Empty for exact components.
+    confidence : float
+        Of these bounds.
     """
 
     lower: np.ndarray
@@ -44,6 +54,10 @@ class Certificate:
     failure: float
     rounding: float
     passes: tuple
+    trace_error: float
+    trace_share: float
+    sampled_residuals: np.ndarray
+    confidence: float
     sentence: str = field(repr=False)
 
     @classmethod
@@ -51,6 +65,7 @@ class Certificate:
         """The certificate of a model of the extension module."""
         text, sentence = model.certificate()
         facts, values = json.loads(text), model.eigenvalues
+        cost = facts.get("approximation") or {}
         return cls(
             lower=values - np.array(facts["below"], dtype=float),
             upper=values + np.array(facts["above"], dtype=float),
@@ -61,6 +76,10 @@ class Certificate:
             failure=facts["kind"].get("failure", 0.0),
             rounding=facts["rounding"],
             passes=(facts["passes"]["swift"], facts["passes"]["exact"]),
+            trace_error=cost.get("trace_error", 0.0),
+            trace_share=cost["trace_error"] / cost["total"] if cost.get("total") else 0.0,
+            sampled_residuals=np.array(cost.get("residuals", []), dtype=float).reshape(-1, 2),
+            confidence=cost.get("confidence", 1.0),
             sentence=sentence,
         )
 
@@ -75,7 +94,8 @@ class Plan:
     Attributes
     ----------
     route : str
-        The way: ``"covariance"``, ``"gram"``, ``"svd"``; for kernel PCA ``"dense"`` or ``"passes"``.
+        The way: ``"covariance"``, ``"gram"``, ``"svd"``; for kernel PCA ``"dense"``, ``"passes"`` or
+        ``"landmarks"``.
     why : str
         Why this one.
     bytes : int

@@ -123,6 +123,10 @@ def _incremental(model, front, width, whiten):
 
 def _kernel_pca(model, front):
     kernel, found = model.kernel, len(model.eigenvalues)
+    if not model.is_exact():
+        estimator = _made(KernelPCA, front, n_components=found or None, kernel=kernel, landmarks=len(model.alpha()))
+        estimator._keep_landmarks(model)
+        return estimator
     kept = min(found, _width(front, "kept", 0, found)) if "kept" in front else found
     width = _width(front, "width", kept, model.n)
     estimator = _made(KernelPCA, front, n_components=width or None, kernel="precomputed" if kernel is None else kernel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from numbers import Integral, Real
 
 import numpy as np
@@ -10,9 +11,10 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError, PositiveSpectrumWarning
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from . import _data, _gram, _linear, _mercer
+from . import _batches, _data, _gram, _linear, _mercer
 from ._base import CONSTRAINTS, Estimator, warn, whole
 from ._certificate import Certificate, Plan
 
@@ -26,7 +28,8 @@ class KernelPCA(Estimator):
     """Kernel principal component analysis.
 
     Exact, also for 100,000 points: a few components are found by passes over a Gram matrix that is never stored, and
-    the result says how far it can be from the truth.
+    the result says how far it can be from the truth. With ``landmarks`` approximate, for millions of points and for
+    data that comes in batches, and the result says what that costs.
 
     Parameters
     ----------
@@ -76,6 +79,15 @@ class KernelPCA(Estimator):
         Whether ``X_fit_`` is a copy of X.
     n_jobs : int, default=None
         Threads; None or -1 for one per core. Results do not depend on it.
+    landmarks : int, 'auto' or array-like of shape (n_landmarks, n_features), default=None
+        Kernel PCA by landmarks (Nystroem): so many of them, or these. ``'auto'`` takes 1,000 where exact components
+        would not fit the memory or take more than about half an hour on two cores. None is exact.
+    landmark_selection : {'kmeans', 'uniform', 'rpcholesky'}, default='kmeans'
+        How landmarks are chosen, from a sample where points are many: centres of k-means (the most accurate for
+        ordinary data), points at random, or points by randomly pivoted Cholesky (better with outliers).
+    trace_error : float, default=None
+        As many landmarks, by randomly pivoted Cholesky, as it takes to leave at most this share of the variance. In
+        place of ``landmarks``.
     restore_mean : bool, default=False
         Whether the inverse transform regresses deviations from the mean of the data and adds the mean again, which
         scikit-learn's loses.
@@ -101,7 +113,11 @@ class KernelPCA(Estimator):
     gamma_ : float
         The gamma of the kernel, if it is a single one that has a gamma; else scikit-learn's default.
     X_fit_ : {ndarray, sparse matrix} of shape (n_samples, n_features)
-        The fitted points.
+        The fitted points. With landmarks there are no ``X_fit_`` and no ``eigenvectors_``.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        The landmarks, where there are any.
+    n_samples_seen_ : int
+        The number of samples that landmarks stand for.
     dual_coef_ : ndarray of shape (n_samples, n_features)
         Of the inverse transform.
     X_transformed_fit_ : ndarray of shape (n_samples, n_components)
@@ -151,6 +167,9 @@ class KernelPCA(Estimator):
         "remove_zero_eig": ["boolean"],
         "random_state": ["random_state"],
         "copy_X": ["boolean"],
+        "landmarks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), "array-like", None],
+        "landmark_selection": [StrOptions({"kmeans", "uniform", "rpcholesky"})],
+        "trace_error": [Interval(Real, 0, 1, closed="neither"), None],
         "restore_mean": ["boolean"],
         **CONSTRAINTS,
     }
@@ -174,6 +193,9 @@ class KernelPCA(Estimator):
         random_state=None,
         copy_X=True,
         n_jobs=None,
+        landmarks=None,
+        landmark_selection="kmeans",
+        trace_error=None,
         restore_mean=False,
         memory=None,
         progress=None,
@@ -194,6 +216,9 @@ class KernelPCA(Estimator):
         self.random_state = random_state
         self.copy_X = copy_X
         self.n_jobs = n_jobs
+        self.landmarks = landmarks
+        self.landmark_selection = landmark_selection
+        self.trace_error = trace_error
         self.restore_mean = restore_mean
         self.memory = memory
         self.progress = progress
@@ -205,8 +230,9 @@ class KernelPCA(Estimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data; the Gram matrix for ``kernel='precomputed'``.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), iterator of batches, or Arrow stream
+            Training data; the Gram matrix for ``kernel='precomputed'``. Batches need landmarks, which are chosen from
+            the first of them.
         y : Ignored
             Ignored.
 
@@ -237,7 +263,10 @@ class KernelPCA(Estimator):
         X_new : ndarray of shape (n_samples, n_components)
             Scores of the training data, ``eigenvectors_ * sqrt(eigenvalues_)``.
         """
-        return self._fit(X)
+        scores = self._fit(X)
+        if scores is None:
+            raise TypeError("batches that went by cannot be transformed: call fit, then transform for each batch")
+        return scores
 
     def plan(self, X):
         """What :meth:`fit` would do and need, without doing it.
@@ -260,7 +289,8 @@ class KernelPCA(Estimator):
         """The plan, and whether a function's matrix is stored; where it does not fit, it is only multiplied by."""
         how = (self._wanted(n), self._tolerance())
         try:
-            plan = _mercer.plan_kernel(source.text, n, d, *how, self.eigen_solver == "dense", options)
+            dense = self.eigen_solver == "dense"
+            plan = _mercer.plan_kernel(source.text, n, d, *how, dense, self._approximate(source), options)
         except MemoryError:
             if not isinstance(source, _gram.Function) or how[0] is None:
                 raise
@@ -282,7 +312,107 @@ class KernelPCA(Estimator):
             return min(int(self.n_components), n_samples)
         return self.n_components
 
+    def _approximate(self, source):
+        """How landmarks are chosen, how many, which, and the trace error; for the extension module."""
+        if self.trace_error is None and self.landmarks is None:
+            return ("none", None, None, None)
+        if source.text is None:
+            raise ValueError(
+                f"landmarks need a kernel of mercer.kernels, which knows its formula; kernel={self.kernel!r} is another"
+            )
+        if self.trace_error is not None:
+            if self.landmarks is not None:
+                raise ValueError("give landmarks or trace_error, not both")
+            return ("trace", None, None, float(self.trace_error))
+        if isinstance(self.landmarks, str):
+            return ("auto", None, None, None)
+        if isinstance(self.landmarks, Integral):
+            return (self.landmark_selection, int(self.landmarks), None, None)
+        return ("given", None, check_array(self.landmarks, dtype=np.float64, order="C", input_name="landmarks"), None)
+
+    @available_if(lambda self: self.landmarks is not None or self.trace_error is not None)
+    @_fit_context(prefer_skip_nested_validation=True)
+    @whole
+    def partial_fit(self, X, y=None):
+        """Update the model with a batch, by landmarks.
+
+        The first batch chooses the landmarks and the numbers of the kernel, so that it should be like the others; from
+        then on, batches of any size in any order give the same model, up to rounding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A batch.
+        y : Ignored
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The updated estimator. An update that fails leaves it as it was.
+        """
+        if self.fit_inverse_transform:
+            raise ValueError("there is no inverse transform for data that comes in batches")
+        first = not hasattr(self, "_basis")
+        return self._take_batches(iter([_data.checked(self, X, reset=first, least=2 if first else 1)]), fresh=first)
+
+    def _take_batches(self, batches, *, fresh):
+        """Goes through batches, and makes a model of all that were ever seen."""
+        options = self._options(draw=fresh)
+        if fresh:
+            first, batches = _batches.head(batches, self._first_rows())
+            self._start(first, options)
+        sums = _mercer.LandmarkState.from_bytes(self._sums.to_bytes())
+        for batch in batches:
+            self._compute(batch, functools.partial(sums.update, self._basis, batch))
+        self._sums = sums
+        self._keep_landmarks(self._basis.finish(sums, self._wanted(sums.n), options))
+        return self
+
+    def _first_rows(self):
+        """Rows that landmarks are chosen from."""
+        return _mercer.LandmarkBasis.sample_size(self._approximate(self._source(1)))
+
+    def _start(self, first, options):
+        """Chooses landmarks from the first batches."""
+        if not first:
+            raise ValueError("there are no batches, or none with rows")
+        first = np.concatenate(first)
+        source = self._source(first.shape[1])
+        how = self._approximate(source)
+        if how[0] == "none":
+            raise ValueError(
+                "kernel PCA of data that comes in batches needs landmarks: set landmarks= to a number of them, or to "
+                "points"
+            )
+        self._dtype = first.dtype
+        survey = _mercer.Survey(first.shape[1], _mercer.LandmarkBasis.sample_size(how), 0)
+        self._compute(first, lambda options: survey.update(first, options))
+        self._basis = _mercer.LandmarkBasis(source.text, survey, False, how, options)
+        self._sums = self._basis.state()
+
+    def _keep_landmarks(self, model):
+        """Takes the attributes of a model of landmarks."""
+        for attribute in ("X_fit_", "eigenvectors_", "dual_coef_", "X_transformed_fit_", "_inverse_mean", "_centerer"):
+            self.__dict__.pop(attribute, None)
+        self._model, self._kept = model, len(model.eigenvalues)
+        self.eigenvalues_ = self._cast(model.eigenvalues)
+        variances, ratios = model.variances()
+        self.explained_variance_, self.explained_variance_ratio_ = self._cast(variances), self._cast(ratios)
+        self.certificate_ = Certificate.of(model)
+        self.landmarks_, self.n_samples_seen_ = self._cast(model.points(False)), model.n
+        self._kernel_source = _gram.Table(model.kernel)
+        self.kernel_ = model.kernel
+        self.gamma_ = _gram.gamma_of(self._kernel_source, self.gamma, self.landmarks_.shape[1])
+
     def _fit(self, X):
+        for attribute in ("_basis", "_sums", "landmarks_", "n_samples_seen_"):
+            self.__dict__.pop(attribute, None)
+        if _batches.is_stream(X):
+            if self.fit_inverse_transform:
+                raise ValueError("there is no inverse transform for data that comes in batches")
+            self._take_batches(_batches.of(self, X), fresh=True)
+            return None
         if self.fit_inverse_transform and self.kernel == "precomputed":
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
         if self.fit_inverse_transform and sp.issparse(X):
@@ -296,6 +426,11 @@ class KernelPCA(Estimator):
         model = self._compute(X, lambda options: self._decompose(source, X, options), draw=True)
         for attribute in ("_centerer", "dual_coef_", "X_transformed_fit_", "_inverse_mean"):
             self.__dict__.pop(attribute, None)
+        if source.text is not None and not model.is_exact():
+            if self.fit_inverse_transform:
+                raise ValueError("fit_inverse_transform=True needs exact components: set landmarks=None")
+            self._keep_landmarks(model)
+            return self.transform(X)
         self._keep(model, X.shape)
         self.X_fit_ = X
         if isinstance(source, _gram.Table):
@@ -312,7 +447,7 @@ class KernelPCA(Estimator):
         wanted = self._wanted(n)
         if source.text is not None:
             rows = _data.dense(X, options.memory) if sp.issparse(X) else X
-            return _mercer.fit_kernel(source.text, rows, wanted, tolerance, dense, options)
+            return _mercer.fit_kernel(source.text, rows, wanted, tolerance, dense, self._approximate(source), options)
         if isinstance(source, _gram.Given):
             K = X.toarray() if sp.issparse(X) else X
             return _mercer.fit_gram(_symmetric(K), wanted, tolerance, dense, options)

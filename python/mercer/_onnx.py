@@ -32,9 +32,12 @@ def _linear(estimator):
 
 def _kernel_pca(estimator):
     model, kept, k = estimator._model, estimator._kept, len(estimator.eigenvalues_)
-    weights = np.zeros((len(estimator.eigenvectors_), k))
-    weights[:, :kept] = model.alpha()[:, :kept]
+    alpha = model.alpha()
+    weights = np.zeros((len(alpha), k))
+    weights[:, :kept] = alpha[:, :kept]
     offset, about = model.offset()
+    if not model.is_exact():
+        about = None  # linear terms are as they are: the weights of landmarks do not sum to 0
     offset = offset[:kept] + [0.0] * (k - kept)
     points, standardise = (model.points(True), model.standardise()) if estimator.kernel_ else (None, None)
     return _kernel(estimator, points, weights, offset, about, standardise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from math import log
 from numbers import Integral, Real
 
@@ -11,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _data, _linear, _mercer
+from . import _batches, _data, _linear, _mercer
 from ._base import CONSTRAINTS, whole
 from ._certificate import Certificate, Plan
 from ._linear_model import LinearModel
@@ -171,8 +172,9 @@ class PCA(LinearModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. C-contiguous float64 and float32 is not copied.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), iterator of batches, or Arrow stream
+            Training data. C-contiguous float64 and float32 is not copied. Batches (arrays or tables, of any sizes) may
+            be more than memory holds.
         y : Ignored
             Ignored.
 
@@ -201,7 +203,10 @@ class PCA(LinearModel):
         X_new : ndarray of shape (n_samples, n_components)
             Scores: the same bits as those of :meth:`transform`.
         """
-        return self._scores(self._fit(X))
+        X = self._fit(X)
+        if X is None:
+            raise TypeError("batches that went by cannot be transformed: call fit, then transform for each batch")
+        return self._scores(X)
 
     def plan(self, X):
         """What :meth:`fit` would do and need, without doing it.
@@ -247,7 +252,36 @@ class PCA(LinearModel):
             return "svd" if solver == "full" and max(shape) <= SVD_UP_TO else "auto"
         return ROUTES.get(self.svd_solver, "auto")
 
+    def _fit_stream(self, X):
+        """Batches that go by once: their moments add up."""
+        if self.n_components == "mle":
+            raise ValueError("n_components='mle' needs all data at once")
+        state = None
+        for batch in _batches.of(self, X):
+            state = state or _mercer.PcaState(batch.shape[1], self._stream_route())
+            self._compute(batch, functools.partial(state.update, batch))
+            dtype = batch.dtype
+        if state is None:
+            raise ValueError("there are no batches, or none with rows")
+        self._finish_stream(state, dtype)
+
+    def _stream_route(self):
+        return "svd" if self.svd_solver == "full" else "covariance"
+
+    def _finish_stream(self, state, dtype):
+        """Makes a model of all that a state has seen."""
+        shape = (state.n, state.d)
+        wanted = min(shape) if self.n_components is None else self.n_components
+        if isinstance(wanted, Integral) and not 1 <= wanted <= min(shape):
+            raise ValueError(f"n_components={wanted} must be between 1 and min(n_samples, n_features)={min(shape)}")
+        count = int(wanted) if isinstance(wanted, Integral) else None
+        model = state.finish(count, self.center, self.scale, self._options())
+        self._fit_svd_solver = "full" if self._stream_route() == "svd" else "covariance_eigh"
+        self._keep_fit(model if count else model.first(self._count(wanted, model, shape[0])), shape, dtype)
+
     def _fit(self, X):
+        if _batches.is_stream(X):
+            return self._fit_stream(X)
         if sp.issparse(X) and self.svd_solver not in ("auto", "arpack", "covariance_eigh"):
             raise TypeError(
                 'PCA only support sparse inputs with the "arpack" and "covariance_eigh" solvers, while '
@@ -261,18 +295,22 @@ class PCA(LinearModel):
         if count is None:
             model = model.first(self._count(wanted, model, X.shape[0]))
         self._fit_svd_solver = solver
-        self._keep(model, X.dtype)
-        self.n_samples_, self.n_components_ = X.shape[0], len(self.components_)
+        self._keep_fit(model, X.shape, X.dtype)
+        return X
+
+    def _keep_fit(self, model, shape, dtype):
+        """Takes the attributes of a model of data of this shape."""
+        self._keep(model, dtype)
+        self.n_samples_, self.n_components_ = shape[0], len(self.components_)
         if self.scale:
             self.scale_ = self._cast(self._scale)
         elif hasattr(self, "scale_"):
             del self.scale_
-        left = min(X.shape) - self.n_components_
-        divisor = X.shape[0] - 1 if self.center else X.shape[0]
+        left = min(shape) - self.n_components_
+        divisor = shape[0] - 1 if self.center else shape[0]
         noise = model.total()[1] / left / divisor if left else 0.0
         self.noise_variance_ = self._dtype.type(noise)
         self.certificate_ = Certificate.of(model)
-        return X
 
     def _decompose(self, X, count, solver, options):
         way = self._way(X.shape, sp.issparse(X), solver, count, options)

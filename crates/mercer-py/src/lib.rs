@@ -25,7 +25,7 @@ mod _mercer {
     #[pymodule_export]
     use crate::states::{PyLandmarkBasis, PyLandmarkState, PyPassState, PyPcaState, PySurvey, fit_remote};
     #[pymodule_export]
-    use crate::table::read_table;
+    use crate::table::{TableReader, open_table, read_table};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -311,6 +311,18 @@ impl PyPassState {
         self.0.merge(&other.0).map_err(python)
     }
 
+    /// The sums of one block, a row per point.
+    fn block<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Table<'py>> {
+        let sums = self.0.block(number).ok_or_else(|| PyValueError::new_err(format!("block {number} was not seen")))?;
+        table(py, sums.clone())
+    }
+
+    /// The sum of the squares of the entries seen.
+    #[getter]
+    fn squares(&self) -> f64 {
+        self.0.squares()
+    }
+
     /// Y, a row per vector, and the Frobenius norm of the matrix.
     fn finish<'py>(&self, py: Python<'py>, blocks: u64) -> PyResult<(Table<'py>, f64)> {
         let (y, norm) = self.0.finish(blocks).map_err(python)?;

@@ -1,8 +1,10 @@
 //! Tables of any library that speaks Arrow, as one array of numbers.
 
+use std::sync::{Mutex, PoisonError};
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array as _, RecordBatch};
+use arrow_array::{Array as _, RecordBatch, RecordBatchReader};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
 use numpy::{IntoPyArray, PyArrayMethods};
@@ -20,6 +22,15 @@ pub(crate) fn read_table<'py>(
     py: Python<'py>,
     table: PyRecordBatchReader,
 ) -> PyResult<(Vec<String>, Bound<'py, PyAny>)> {
+    let (names, mut reader) = open_table(table)?;
+    let mut values = Vec::new();
+    while reader.append(py, &mut values)? {}
+    Ok((names, reader.array(py, values)?))
+}
+
+/// Names of the columns, and the batches one after the other.
+#[pyfunction]
+pub(crate) fn open_table(table: PyRecordBatchReader) -> PyResult<(Vec<String>, TableReader)> {
     let reader = table.into_reader()?;
     let schema = reader.schema();
     if let Some(field) = schema.fields().iter().find(|f| !is_number(f)) {
@@ -34,22 +45,51 @@ pub(crate) fn read_table<'py>(
     let names = schema.fields().iter().map(|f| f.name().clone()).collect();
     let narrow = schema.fields().iter().all(|f| matches!(f.data_type(), DataType::Float32 | DataType::Float16));
     let d = schema.fields().len();
-    let values = py.detach(|| -> Result<Vec<f64>, String> {
+    Ok((names, TableReader { reader: Mutex::new(reader), d, narrow }))
+}
+
+/// The batches of an Arrow stream.
+#[pyclass(module = "mercer._mercer")]
+pub(crate) struct TableReader {
+    reader: Mutex<Box<dyn RecordBatchReader + Send>>,
+    d: usize,
+    narrow: bool,
+}
+
+#[pymethods]
+impl TableReader {
+    /// The next batch, None at the end.
+    fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut values = Vec::new();
-        for batch in reader {
-            append(&mut values, &batch.map_err(|e| e.to_string())?, d)?;
+        while self.append(py, &mut values)? {
+            if !values.is_empty() {
+                return self.array(py, values).map(Some);
+            }
         }
-        Ok(values)
-    });
-    let values = values.map_err(|e| PyValueError::new_err(format!("the table cannot be read: {e}")))?;
-    let n = values.len().checked_div(d).unwrap_or(0);
-    let array = if narrow {
-        let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
-        values.into_pyarray(py).reshape([n, d])?.into_any()
-    } else {
-        values.into_pyarray(py).reshape([n, d])?.into_any()
-    };
-    Ok((names, array))
+        Ok(None)
+    }
+}
+
+impl TableReader {
+    /// Puts the next batch after those that are there; whether there was one.
+    fn append(&mut self, py: Python<'_>, values: &mut Vec<f64>) -> PyResult<bool> {
+        let (reader, d) = (self.reader.get_mut().unwrap_or_else(PoisonError::into_inner), self.d);
+        let more = py.detach(|| match reader.next() {
+            Some(batch) => append(values, &batch.map_err(|e| e.to_string())?, d).map(|()| true),
+            None => Ok(false),
+        });
+        more.map_err(|e| PyValueError::new_err(format!("the table cannot be read: {e}")))
+    }
+
+    /// Rows as float32 if all columns are, else as float64.
+    fn array<'py>(&self, py: Python<'py>, values: Vec<f64>) -> PyResult<Bound<'py, PyAny>> {
+        let shape = [values.len().checked_div(self.d).unwrap_or(0), self.d];
+        if self.narrow {
+            let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
+            return Ok(values.into_pyarray(py).reshape(shape)?.into_any());
+        }
+        Ok(values.into_pyarray(py).reshape(shape)?.into_any())
+    }
 }
 
 fn is_number(field: &Field) -> bool {

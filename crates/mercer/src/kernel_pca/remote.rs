@@ -153,6 +153,11 @@ impl PassState {
         self.sums.get(&number)
     }
 
+    /// The sum of the squares of the entries of K that were seen, up to what centring removes.
+    pub fn squares(&self) -> f64 {
+        self.squares
+    }
+
     /// The state as bytes, for files and other machines.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(KIND);
