@@ -12,7 +12,7 @@ from . import _data, _mercer
 
 def is_stream(X) -> bool:
     """Whether ``X`` gives batches one after the other, rather than being a table that is there."""
-    if isinstance(X, np.ndarray | list | tuple | str) or sp.issparse(X) or hasattr(X, "shape"):
+    if isinstance(X, np.ndarray | list | tuple | str) or sp.issparse(X) or hasattr(X, "shape") or hasattr(X, "__len__"):
         return False
     return hasattr(X, "__next__") or hasattr(X, "__arrow_c_stream__")
 
