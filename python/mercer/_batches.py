@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import _check_n_features
 
 from . import _data, _mercer
 
@@ -19,18 +20,31 @@ def is_stream(X) -> bool:
 
 def of(estimator, X, *, reset=True):
     """The batches of a stream as checked arrays; names and widths are those of the first."""
-    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__next__"):
-        names, reader = _mercer.open_table(X)
-        for values in iter(reader.next, None):
-            _data.check_names(estimator, names, reset)
-            yield _data.checked(estimator, values, reset=reset)
+    for batch in X if hasattr(X, "__next__") else [X]:
+        if _is_arrow(batch):
+            batches = _read(estimator, batch, reset)
+        else:
+            batch = batch.toarray() if sp.issparse(batch) else batch
+            if np.ndim(batch) == 2 and np.shape(batch)[0] == 0:
+                continue
+            batches = [_data.checked(estimator, batch, reset=reset)]
+        for values in batches:
+            yield values
             reset = False
-        return
-    for batch in X:
-        batch = sp.csr_array(batch).toarray() if sp.issparse(batch) else batch
-        if getattr(batch, "shape", (1,))[0] == 0:
-            continue
-        yield _data.checked(estimator, batch, reset=reset)
+
+
+def _is_arrow(batch) -> bool:
+    """Whether a batch speaks Arrow and nothing else; scikit-learn sees the names of what has a shape by itself."""
+    return hasattr(batch, "__arrow_c_stream__") and (not hasattr(batch, "shape") or type(batch).__name__ == "RecordBatch")
+
+
+def _read(estimator, table, reset):
+    """The batches of an Arrow stream, which has one schema."""
+    names, reader = _mercer.open_table(table)
+    while (values := reader.next()) is not None:
+        _data.check_names(estimator, names, reset)
+        _check_n_features(estimator, values, reset=reset)
+        yield values
         reset = False
 
 

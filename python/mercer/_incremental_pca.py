@@ -130,13 +130,13 @@ class IncrementalPCA(LinearModel):
         """
         self._forget()
         if _batches.is_stream(X):
-            batches = 0
+            largest = 0
             for batch in _batches.of(self, X):
-                batches += 1
-                self.batch_size_ = max(len(batch), getattr(self, "batch_size_", 0))
+                largest = max(largest, len(batch))
                 self._take(batch, finish=False)
-            if not batches:
+            if not largest:
                 raise ValueError("there are no batches, or none with rows")
+            self.batch_size_ = largest
             return self._finish() if self.method != "stack" else self
         X = _data.checked(self, X, reset=True, sparse=["csr", "csc", "lil"])
         n_samples, n_features = X.shape
@@ -178,7 +178,7 @@ class IncrementalPCA(LinearModel):
         return self._take(X)
 
     def _forget(self):
-        for name in ("components_", "n_samples_seen_", "mean_", "var_", "_model", "_state", "certificate_"):
+        for name in ("components_", "n_samples_seen_", "mean_", "var_", "_model", "_state", "_began", "certificate_"):
             self.__dict__.pop(name, None)
 
     def _count(self, n_samples, n_features):
@@ -204,16 +204,20 @@ class IncrementalPCA(LinearModel):
         return k
 
     def _take(self, X, finish=True):
+        if getattr(self, "_began", self.method) != self.method:
+            raise ValueError(f"method={self.method!r}, but earlier batches were taken by {self._began!r}: fit anew")
         if self.method == "stack":
+            self._began = self.method
             return self._stack(X)
         if "_state" not in self.__dict__:
             if hasattr(self, "components_"):
-                raise ValueError("this model was not made by an exact method, or was read from a file: fit it anew")
+                raise ValueError("a model from elsewhere has no sums that batches could be added to: fit anew")
             self._state = _mercer.PcaState(X.shape[1], "svd" if self.method == "factor" else "covariance")
+            self._began, self._dtype = self.method, np.dtype(X.dtype)
         # A copy, so that an update that fails leaves the estimator as it was.
         state = _mercer.PcaState.from_bytes(self._state.to_bytes()) if finish else self._state
         self._compute(X, lambda options: state.update(X, options))
-        self._state, self._dtype = state, np.dtype(X.dtype)
+        self._state, self._dtype = state, np.promote_types(self._dtype, X.dtype)
         return self._finish() if finish else self
 
     def _finish(self):
@@ -229,12 +233,12 @@ class IncrementalPCA(LinearModel):
             self._keep(model, self._dtype)
             left = min(n, d) - k
             self.noise_variance_ = self._dtype.type(model.total()[1] / left / (n - 1) if left else 0.0)
-            self.certificate_ = Certificate.of(model)
         else:  # One row has a mean and no direction.
             facts = {"axes": np.empty((0, d)), "eigenvalues": [], "total": 0.0, "discarded": 0.0, "n": n}
             facts |= {"mean": state.mean, "scale": [1.0] * d, "center": True, "standardise": False, "whiten": False}
             self._keep(_mercer.pca_model(facts), self._dtype)
             self.noise_variance_ = self._dtype.type(0.0)
+        self.certificate_ = Certificate.of(self._model)
         self._mean64, self._var64 = np.asarray(state.mean), np.asarray(state.squares) / n
         self.var_ = self._cast(self._var64)
         return self

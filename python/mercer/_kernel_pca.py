@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from numbers import Integral, Real
 
@@ -354,6 +355,8 @@ class KernelPCA(Estimator):
         if self.fit_inverse_transform:
             raise ValueError("there is no inverse transform for data that comes in batches")
         first = not hasattr(self, "_basis")
+        if first and hasattr(self, "_model"):
+            warn("a model that was fitted at once, or comes from a file, has no sums to add to: partial_fit begins anew")
         return self._take_batches(iter([_data.checked(self, X, reset=first, least=2 if first else 1)]), fresh=first)
 
     def _take_batches(self, batches, *, fresh):
@@ -423,6 +426,7 @@ class KernelPCA(Estimator):
             raise _data.explained(error, self, X)
         self._dtype = X.dtype
         source = self._source(X.shape[1])
+        self._approximate(source)  # which may refuse
         model = self._compute(X, lambda options: self._decompose(source, X, options), draw=True)
         for attribute in ("_centerer", "dual_coef_", "X_transformed_fit_", "_inverse_mean"):
             self.__dict__.pop(attribute, None)
@@ -430,7 +434,7 @@ class KernelPCA(Estimator):
             if self.fit_inverse_transform:
                 raise ValueError("fit_inverse_transform=True needs exact components: set landmarks=None")
             self._keep_landmarks(model)
-            return self.transform(X)
+            return self._scores(X)
         self._keep(model, X.shape)
         self.X_fit_ = X
         if isinstance(source, _gram.Table):
@@ -534,7 +538,9 @@ class KernelPCA(Estimator):
             Scores. Each depends on its own point only, not on those that come with it.
         """
         check_is_fitted(self)
-        X = _data.checked(self, X, reset=False, sparse="csr")
+        return self._scores(_data.checked(self, X, reset=False, sparse="csr"))
+
+    def _scores(self, X):
         found = self._compute(X, lambda options: self._transform(X, options))
         scores = np.zeros((X.shape[0], len(self.eigenvalues_)), dtype=np.result_type(X.dtype, self._dtype))
         scores[:, : self._kept] = found[:, : self._kept]
@@ -603,8 +609,24 @@ class KernelPCA(Estimator):
             )
         return self._model
 
+    def to_sklearn(self):
+        """The same fitted model as an estimator of scikit-learn's.
+
+        Returns
+        -------
+        estimator
+            Of the class of the same name, with parameters and fitted attributes that it knows.
+        """
+        if hasattr(self, "landmarks_"):
+            raise ValueError("scikit-learn's KernelPCA has no landmarks: its Nystroem with its PCA comes near")
+        return super().to_sklearn()
+
     def _front(self):
-        return {**super()._front(), "width": len(self.eigenvalues_), "kept": self._kept}
+        shown = self
+        if not isinstance(self.landmarks, Integral | str | None):  # the points themselves are in the model
+            shown = copy.copy(self)
+            shown.landmarks = len(self.landmarks_)
+        return {**super(KernelPCA, shown)._front(), "width": len(self.eigenvalues_), "kept": self._kept}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

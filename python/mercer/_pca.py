@@ -256,11 +256,11 @@ class PCA(LinearModel):
         """Batches that go by once: their moments add up."""
         if self.n_components == "mle":
             raise ValueError("n_components='mle' needs all data at once")
-        state = None
+        state, dtype = None, None
         for batch in _batches.of(self, X):
             state = state or _mercer.PcaState(batch.shape[1], self._stream_route())
             self._compute(batch, functools.partial(state.update, batch))
-            dtype = batch.dtype
+            dtype = batch.dtype if dtype is None else np.promote_types(dtype, batch.dtype)
         if state is None:
             raise ValueError("there are no batches, or none with rows")
         self._finish_stream(state, dtype)

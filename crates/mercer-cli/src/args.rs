@@ -8,7 +8,8 @@ use mercer_io::{Format, Header, Missing};
 #[derive(Debug, Parser)]
 #[command(name = "mercer", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(
-    after_help = "DATA is a file (CSV, TSV, NPY, Parquet), - for standard input, or an embedded set (`mercer data`)."
+    after_help = "DATA is a file (CSV, TSV, also as .gz and .zst, NPY, Parquet), several, a folder of them, - for standard input,\n\
+                  or an embedded set (`mercer data`)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -76,8 +77,9 @@ pub(crate) struct RunArgs {
 /// Which data, and how it is read.
 #[derive(Args, Debug)]
 pub(crate) struct DataArgs {
-    /// File, - for standard input, or embedded set
-    pub(crate) data: String,
+    /// Files of the same columns, a folder of them, - for standard input, or embedded set
+    #[arg(required = true)]
+    pub(crate) data: Vec<String>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
 }
@@ -209,6 +211,16 @@ pub(crate) struct ModelArgs {
     /// [default: 1e-6]
     #[arg(help_heading = "Model", long, value_name = "TOL", requires = "kernel")]
     pub(crate) tolerance: Option<f64>,
+    /// Exact, or by landmarks: none, nystroem, nystroem=M for M landmarks, or auto, which takes landmarks where exact
+    /// components would not fit the memory or take more than about half an hour on two cores
+    #[arg(help_heading = "Model", long, value_name = "HOW", requires = "kernel", default_value = "auto", value_parser = approx)]
+    pub(crate) approx: ApproxArg,
+    /// How landmarks are chosen: kmeans, uniform, rpcholesky, or the file that has them [default: kmeans]
+    #[arg(help_heading = "Model", long, value_name = "HOW", requires = "kernel")]
+    pub(crate) landmarks: Option<String>,
+    /// As many landmarks as leave at most this share of the variance
+    #[arg(help_heading = "Model", long, value_name = "SHARE", requires = "kernel", conflicts_with = "landmarks")]
+    pub(crate) trace_error: Option<f64>,
     /// Which matrix is decomposed
     #[arg(
         help_heading = "Model",
@@ -219,6 +231,28 @@ pub(crate) struct ModelArgs {
         value_name = "ROUTE"
     )]
     pub(crate) route: RouteArg,
+}
+
+/// Whether components are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ApproxArg {
+    Auto,
+    None,
+    /// So many landmarks, or as many as are usual.
+    Nystroem(Option<usize>),
+}
+
+fn approx(text: &str) -> Result<ApproxArg, String> {
+    match text.split_once('=') {
+        None if text == "auto" => Ok(ApproxArg::Auto),
+        None if text == "none" => Ok(ApproxArg::None),
+        None if text == "nystroem" => Ok(ApproxArg::Nystroem(None)),
+        Some(("nystroem", m)) => match m.parse() {
+            Ok(m) if m > 0 => Ok(ApproxArg::Nystroem(Some(m))),
+            _ => Err(format!("'{m}' is not a number of landmarks: use nystroem=1000")),
+        },
+        _ => Err("expected auto, none, nystroem or nystroem=M".into()),
+    }
 }
 
 #[derive(Args, Debug)]
@@ -240,6 +274,12 @@ pub(crate) struct FitArgs {
     /// Print the plan and stop
     #[arg(help_heading = "Output", long)]
     pub(crate) explain: bool,
+    /// Write no scores: the model alone is had in fewer looks at data that is read batch by batch
+    #[arg(help_heading = "Output", long)]
+    pub(crate) no_scores: bool,
+    /// Read the data batch by batch, also where it would fit the memory
+    #[arg(help_heading = "Reading", long)]
+    pub(crate) stream: bool,
     /// No picture of the scores after the fit; there is none either where the output is no terminal
     #[arg(help_heading = "Output", long)]
     pub(crate) no_plot: bool,
@@ -268,6 +308,9 @@ pub(crate) struct TransformArgs {
     /// Add a column with the squared error that the components leave of each point
     #[arg(help_heading = "Output", long)]
     pub(crate) errors: bool,
+    /// Read the data batch by batch, also where it would fit the memory
+    #[arg(help_heading = "Reading", long)]
+    pub(crate) stream: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &CompareArgs, run: &RunArgs, terminal: &mut Terminal) ->
     }
     let clusters = args.clusters.unwrap_or(names.len());
     let points = if args.scale { standardised(&data, &exec)? } else { data.points.clone() };
-    let is_lecture = args.data.data == "iris" && !args.scale;
+    let is_lecture = args.data.data == ["iris"] && !args.scale;
     let kernels = if args.kernel.is_empty() { widths(&points, is_lecture)? } else { args.kernel.clone() };
 
     let kmeans = KMeans::new(clusters).restarts(args.restarts);

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ExploreArgs, run: &RunArgs, terminal: &mut Terminal) ->
 }
 
 fn given(name: &str, read: &ReadArgs, run: &RunArgs) -> Result<Given> {
-    let data = DataArgs { data: name.into(), read: read.clone() };
+    let data = DataArgs { data: vec![name.into()], read: read.clone() };
     let (table, kept) = input::read(&data, run)?;
     for name in &kept {
         table.position(name)?;

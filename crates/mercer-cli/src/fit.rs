@@ -2,20 +2,21 @@
 
 use std::io::Write;
 
-use mercer::{AnyModel, Components, KernelPca, Pca, Points, Route};
-use mercer_io::{Column, Format, Outputs, SavedModel, Table, write_table};
+use mercer::{AnyModel, Approx, Components, KernelPca, Landmarks, Pca, Points, Route};
+use mercer_io::{Column, Format, Outputs, SavedModel, StagedFile, Table, TableWriter, write_table};
 use serde_json::json;
 
-use crate::args::{FitArgs, ModelArgs, RouteArg, RunArgs};
+use crate::args::{ApproxArg, FitArgs, ModelArgs, RouteArg, RunArgs};
 use crate::input::{self, Input, KernelChoice, class_column, exec, hints, load};
 use crate::output::{Failure, Outcome, Result, Terminal, help, json, line, table};
 use crate::progress::Watch;
+use crate::stream;
 use mercer_view::{
     Axes, Colour, component, describe_kernel, describe_pca, eigenvalue_meaning, short, shown_eigenvalues,
 };
 
 /// Components when nobody says how many.
-const DEFAULT_COMPONENTS: usize = 10;
+pub(crate) const DEFAULT_COMPONENTS: usize = 10;
 /// The name of the memory budget in a checkpoint.
 const BUDGET: &str = "memory budget";
 
@@ -26,13 +27,23 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
             "the argument '--json' cannot be used with '--output -': both write to standard output".into(),
         ));
     }
+    if args.no_scores && to_stdout {
+        return Err(Failure::Usage(
+            "the argument '--no-scores' cannot be used with '--output -', which are scores".into(),
+        ));
+    }
     let choice = input::kernel(&args.model.kernel)?;
+    if let Some(rows) = stream::open(&args.data, run, args.stream)? {
+        return stream::fit(args, run, choice, rows, terminal);
+    }
     let data = load(&args.data, run)?;
     let exec = exec(run);
-    let spec = Spec::new(&args.model, choice, &data)?;
+    let shape = (data.points.n(), data.points.d());
+    let spec = Spec::new(&args.model, choice, shape, run)?;
     if args.explain {
-        return explain(args, &spec, &data, exec, terminal);
+        return explain(&data.describe(), &spec.describe(&args.model), spec.plan(shape, &exec), &exec, terminal);
     }
+    let plan = spec.plan(shape, &exec).map_err(|e| data.about(e))?;
 
     let (model, scores, watch) = spec.fit_watched(args, &data, run, exec, terminal)?;
     let saved = SavedModel { model, columns: data.columns.clone(), front: None };
@@ -48,27 +59,57 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
             terminal.data(&write_table(&scores, args.format.into())?)?;
             Vec::new()
         }
-        Some(prefix) => write_all(prefix, args.format.into(), &saved, &scores)?,
+        Some(prefix) => {
+            let mut written = Written::new(prefix, args.format.into());
+            if !args.no_scores {
+                written.stage("scores", &scores)?;
+            }
+            written.finish(&saved)?
+        }
         None => Vec::new(),
     };
     // Only now: results that cannot be written can still be had from the checkpoint.
     watch.map_or(Ok(()), Watch::done)?;
     if args.json {
-        let value = summary_json(&saved, &data, &written);
-        return json(&mut terminal.out, &value);
+        let facts = json!({
+            "source": data.source, "rows": data.points.n(), "columns": data.columns, "kept": data.kept.names(),
+            "notes": data.notes,
+        });
+        return json(&mut terminal.out, &summary_json(&saved, facts, &written));
     }
-    summarise(args, &spec, &data, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
+    let told = Told {
+        data: data.describe(),
+        names: args.data.data.clone(),
+        notes: data.notes.iter().cloned().chain(hints(&data, args.model.scale)).collect(),
+        why: plan.why,
+    };
+    summarise(args, &spec, &told, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
     if let Some(picture) = picture {
         crate::plot::after_fit(&picture, &mut *terminal.summary(to_stdout))?;
     }
     Ok(Outcome::Done)
 }
 
-fn explain(args: &FitArgs, spec: &Spec, data: &Input, exec: mercer::Exec, terminal: &mut Terminal) -> Result {
-    let plan = spec.plan(&data.points, &exec);
+/// What a summary says beside the model.
+pub(crate) struct Told {
+    /// The data in a line, and its names.
+    pub(crate) data: String,
+    pub(crate) names: Vec<String>,
+    pub(crate) notes: Vec<String>,
+    /// Why it was done so.
+    pub(crate) why: String,
+}
+
+pub(crate) fn explain(
+    data: &str,
+    model: &str,
+    plan: mercer::Result<mercer::Plan>,
+    exec: &mercer::Exec,
+    terminal: &mut Terminal,
+) -> Result {
     let out = &mut terminal.out;
-    line(out, "data", data.describe())?;
-    line(out, "model", spec.describe(&args.model))?;
+    line(out, "data", data)?;
+    line(out, "model", model)?;
     line(out, "budget", format!("{} (--memory)", mercer::Bytes(u128::from(exec.memory_budget()))))?;
     match plan {
         Ok(plan) => {
@@ -91,8 +132,8 @@ pub(crate) enum Spec {
 }
 
 impl Spec {
-    pub(crate) fn new(args: &ModelArgs, choice: KernelChoice, data: &Input) -> Result<Self> {
-        let d = data.points.d();
+    /// For n points of d dimensions, n being as large as it gets where it is not known.
+    pub(crate) fn new(args: &ModelArgs, choice: KernelChoice, (n, d): (usize, usize), run: &RunArgs) -> Result<Self> {
         let (kernel, precomputed) = match choice {
             KernelChoice::Kernel(kernel) => (KernelPca::new(kernel), false),
             KernelChoice::Precomputed if args.scale => {
@@ -101,7 +142,7 @@ impl Spec {
             KernelChoice::Precomputed => (KernelPca::custom(), true),
             KernelChoice::None => {
                 let embedding = args.embed.clone().unwrap_or(mercer::Embedding::Identity);
-                let most = embedding.features(d).unwrap_or(u128::MAX).min(data.points.n() as u128);
+                let most = embedding.features(d).unwrap_or(u128::MAX).min(n as u128);
                 let default = Components::Count((DEFAULT_COMPONENTS as u128).min(most) as usize);
                 let route = match args.route {
                     RouteArg::Auto => Route::Auto,
@@ -120,8 +161,11 @@ impl Spec {
                 ));
             }
         };
-        let components = args.components.unwrap_or(Components::Count(DEFAULT_COMPONENTS.min(data.points.n())));
+        let components = args.components.unwrap_or(Components::Count(DEFAULT_COMPONENTS.min(n)));
         let mut kernel = kernel.components(components).standardise(args.scale);
+        if !precomputed {
+            kernel = kernel.approx(approx(args, d, run)?);
+        }
         if let Some(tolerance) = args.tolerance {
             kernel = kernel.tolerance(tolerance);
         }
@@ -129,13 +173,13 @@ impl Spec {
     }
 
     /// What the fit will do and need.
-    pub(crate) fn plan(&self, x: &Points<f64>, exec: &mercer::Exec) -> mercer::Result<mercer::Plan> {
+    pub(crate) fn plan(&self, (n, d): (usize, usize), exec: &mercer::Exec) -> mercer::Result<mercer::Plan> {
         // As the fit, which keeps the results of its passes.
         let exec = exec.clone().journal(std::sync::Arc::new(mercer_io::Checkpoint::in_memory(Vec::new())));
         match self {
-            Spec::Pca(pca) => pca.plan(x.n(), x.d(), &exec),
-            Spec::Kernel(kernel, true) => kernel.plan_given(x.n(), &exec),
-            Spec::Kernel(kernel, false) => kernel.plan(x.n(), x.d(), &exec),
+            Spec::Pca(pca) => pca.plan(n, d, &exec),
+            Spec::Kernel(kernel, true) => kernel.plan_given(n, &exec),
+            Spec::Kernel(kernel, false) => kernel.plan(n, d, &exec),
         }
     }
 
@@ -153,7 +197,8 @@ impl Spec {
             }
             Spec::Kernel(kernel, false) => {
                 let model = kernel.fit_with(x, exec)?;
-                let scores = model.scores();
+                // Landmarks are not all points.
+                let scores = if model.is_exact() { model.scores() } else { model.transform_with(x, exec)? };
                 Ok((AnyModel::KernelPca(model), scores))
             }
         }
@@ -200,7 +245,7 @@ impl Spec {
         let tolerance = args.model.tolerance.map_or("the default".to_string(), |t| t.to_string());
         let facts = [
             ("data", format!("{n} x {d} with fingerprint {:016x}", mercer::fingerprint(data.points.as_slice()))),
-            ("model", self.describe(&args.model)),
+            ("model", format!("{}, {:?}", self.describe(&args.model), args.model.approx)),
             ("number of components", components),
             ("tolerance", tolerance),
             ("seed", run.seed.to_string()),
@@ -210,7 +255,7 @@ impl Spec {
         facts.map(|(name, value)| (name.to_string(), value)).to_vec()
     }
 
-    fn describe(&self, args: &ModelArgs) -> String {
+    pub(crate) fn describe(&self, args: &ModelArgs) -> String {
         match self {
             Spec::Kernel(_, true) => describe_kernel(None, false),
             Spec::Kernel(kernel, false) => describe_kernel(Some(kernel.kernel()), args.scale),
@@ -222,26 +267,95 @@ impl Spec {
     }
 }
 
-fn write_all(prefix: &str, format: Format, saved: &SavedModel, scores: &Table) -> Result<Vec<String>> {
-    let mut outputs = Outputs::new();
-    let mut written = Vec::new();
-    let mut stage = |end: String, bytes: Vec<u8>| -> Result<()> {
-        let path = format!("{prefix}.{end}");
-        outputs.stage(&path, bytes)?;
-        written.push(path);
-        Ok(())
+/// How landmarks are chosen.
+fn approx(args: &ModelArgs, d: usize, run: &RunArgs) -> Result<Approx> {
+    let wanted = match args.approx {
+        ApproxArg::None if args.landmarks.is_some() || args.trace_error.is_some() => {
+            return Err(Failure::Usage("landmarks are not for exact components: leave out '--approx none'".into()));
+        }
+        ApproxArg::None => return Ok(Approx::None),
+        ApproxArg::Auto if args.landmarks.is_none() && args.trace_error.is_none() => return Ok(Approx::Auto),
+        ApproxArg::Auto => None,
+        ApproxArg::Nystroem(m) => m,
     };
-    let end = format.extension();
-    stage(format!("scores.{end}"), write_table(scores, format)?)?;
-    stage(format!("eigenvalues.{end}"), write_table(&mercer_view::eigenvalue_table(&saved.model)?, format)?)?;
-    if let AnyModel::Pca(model) = &saved.model {
-        let mut columns = vec![Column::text("feature", model.embedding().names(&saved.columns))];
-        columns.extend(Table::of_points(&transposed(&model.axes()), component).columns);
-        stage(format!("loadings.{end}"), write_table(&Table::new("loadings", columns)?, format)?)?;
+    if let Some(share) = args.trace_error {
+        if wanted.is_some() {
+            return Err(Failure::Usage(
+                "a number of landmarks cannot be used with '--trace-error', which finds it".into(),
+            ));
+        }
+        return Ok(Approx::Landmarks(Landmarks::TraceError(share)));
     }
-    stage("mercer.safetensors".into(), saved.to_bytes()?)?;
-    outputs.commit()?;
-    Ok(written)
+    let Landmarks::KMeans(usual) = Landmarks::default() else { unreachable!("the default is a number of centres") };
+    let m = wanted.unwrap_or(usual);
+    Ok(Approx::Landmarks(match args.landmarks.as_deref() {
+        None | Some("kmeans") => Landmarks::KMeans(m),
+        Some("uniform") => Landmarks::Uniform(m),
+        Some("rpcholesky") => Landmarks::RpCholesky(m),
+        Some(file) => {
+            let points = mercer_io::read_with(file, &input::plain_options(run))?.points()?;
+            if points.d() != d || wanted.is_some_and(|m| m != points.n()) {
+                let (n, found) = (points.n(), points.d());
+                return Err(Failure::Error {
+                    message: format!(
+                        "{file}: has {n} landmarks of {found} numeric columns, where {d} columns are needed"
+                    ),
+                    help: Some("it needs the numeric columns of the data, in their order, and nothing else".into()),
+                });
+            }
+            Landmarks::Given(points)
+        }
+    }))
+}
+
+/// The files of a fit, which appear together or not at all.
+pub(crate) struct Written<'a> {
+    prefix: &'a str,
+    format: Format,
+    outputs: Outputs,
+    names: Vec<String>,
+}
+
+impl<'a> Written<'a> {
+    pub(crate) fn new(prefix: &'a str, format: Format) -> Self {
+        Written { prefix, format, outputs: Outputs::new(), names: Vec::new() }
+    }
+
+    fn path(&mut self, what: &str) -> String {
+        let path = format!("{}.{what}", self.prefix);
+        self.names.push(path.clone());
+        path
+    }
+
+    /// A table.
+    pub(crate) fn stage(&mut self, what: &str, table: &Table) -> Result<()> {
+        let path = self.path(&format!("{what}.{}", self.format.extension()));
+        Ok(self.outputs.stage(&path, write_table(table, self.format)?)?)
+    }
+
+    /// A table that is written part by part, and given back to [`Written::join`].
+    pub(crate) fn begin(&mut self, what: &str) -> Result<TableWriter<StagedFile>> {
+        let path = self.path(&format!("{what}.{}", self.format.extension()));
+        Ok(TableWriter::new(Outputs::stage_file(&path)?, self.format))
+    }
+
+    pub(crate) fn join(&mut self, table: TableWriter<StagedFile>) -> Result<()> {
+        Ok(self.outputs.join(table.finish()?)?)
+    }
+
+    /// What is known of the components, and the model; then all take their places.
+    pub(crate) fn finish(mut self, saved: &SavedModel) -> Result<Vec<String>> {
+        self.stage("eigenvalues", &mercer_view::eigenvalue_table(&saved.model)?)?;
+        if let AnyModel::Pca(model) = &saved.model {
+            let mut columns = vec![Column::text("feature", model.embedding().names(&saved.columns))];
+            columns.extend(Table::of_points(&transposed(&model.axes()), component).columns);
+            self.stage("loadings", &Table::new("loadings", columns)?)?;
+        }
+        let path = self.path("mercer.safetensors");
+        self.outputs.stage(&path, saved.to_bytes()?)?;
+        self.outputs.commit()?;
+        Ok(self.names)
+    }
 }
 
 fn transposed(x: &Points<f64>) -> Points<f64> {
@@ -261,15 +375,15 @@ pub(crate) fn spectrum_table(model: &AnyModel, out: &mut dyn Write) -> std::io::
     table(out, &["component", "eigenvalue", "explained", "cumulative"], &rows)
 }
 
-fn summarise(
+pub(crate) fn summarise(
     args: &FitArgs,
     spec: &Spec,
-    data: &Input,
+    told: &Told,
     model: &AnyModel,
     written: &[String],
     out: &mut dyn Write,
 ) -> Result<()> {
-    line(out, "data", data.describe())?;
+    line(out, "data", &told.data)?;
     line(out, "model", spec.describe(&args.model))?;
     match model {
         AnyModel::KernelPca(m) => {
@@ -289,7 +403,10 @@ fn summarise(
                     format!("{swift} passes in f32 and {exact} in f64 over the Gram matrix")
                 }
             };
-            line(out, "method", format!("exact: {method} (--explain shows the plan)"))?;
+            match m.certificate().approximation() {
+                Some(_) => line(out, "method", format!("approximate: {} (--approx none is exact)", told.why))?,
+                None => line(out, "method", format!("exact: {method} (--explain shows the plan)"))?,
+            }
         }
         AnyModel::Pca(m) => {
             line(out, "method", format!("exact, by the {} route (--route changes it)", m.route().name()))?
@@ -309,7 +426,7 @@ fn summarise(
     if let Some(certificate) = model.certificate() {
         line(out, "accuracy", certificate)?;
     }
-    for note in data.notes.iter().chain(model.notes()).chain(&hints(data, args.model.scale)) {
+    for note in told.notes.iter().chain(model.notes()) {
         line(out, "note", note)?;
     }
     match written {
@@ -317,9 +434,9 @@ fn summarise(
         [] => {}
         files => {
             line(out, "wrote", files.join("  "))?;
-            let named = if data.source == "standard input" { "" } else { data.source.as_str() };
-            let words = ["mercer".to_string(), "explore".into(), named.into()];
-            let explore = mercer_view::shell(&words[..if named.is_empty() { 2 } else { 3 }]);
+            let mut words = vec!["mercer".to_string(), "explore".into()];
+            words.extend(told.names.first().filter(|name| told.names.len() == 1 && *name != "-").cloned());
+            let explore = mercer_view::shell(&words);
             let plot = mercer_view::shell(&["mercer".to_string(), "plot".into(), files[0].clone()]);
             line(out, "next", format!("{plot}   |   {explore}"))?;
         }
@@ -327,12 +444,9 @@ fn summarise(
     Ok(())
 }
 
-fn summary_json(saved: &SavedModel, data: &Input, written: &[String]) -> serde_json::Value {
+pub(crate) fn summary_json(saved: &SavedModel, data: serde_json::Value, written: &[String]) -> serde_json::Value {
     let mut value = crate::info::json_of(saved);
-    value["data"] = json!({
-        "source": data.source, "rows": data.points.n(), "columns": data.columns, "kept": data.kept.names(),
-        "notes": data.notes,
-    });
+    value["data"] = data;
     value["files"] = json!(written);
     value
 }

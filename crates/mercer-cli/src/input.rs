@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use mercer::{ErrorKind, Exec, Kernel, Points};
-use mercer_io::{Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Table, read_with, select};
+use mercer_io::{
+    Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Stream, StreamOptions, Table, Values, read_with, select,
+};
 
 use crate::args::{DataArgs, KernelArgs, MissingArg, ReadArgs, RunArgs};
 use crate::output::{Failure, Result, help};
@@ -19,18 +21,14 @@ pub(crate) struct Input {
     /// Labels, identifiers and text, row by row with the points.
     pub(crate) kept: Table,
     pub(crate) notes: Vec<String>,
+    /// The number of the first row in the file, from 0.
+    pub(crate) first_row: u64,
 }
 
 impl Input {
     /// `iris: 150 rows x 4 numeric columns (kept as labels: class)`.
     pub(crate) fn describe(&self) -> String {
-        let (n, d) = (self.points.n(), self.points.d());
-        let columns = if d == 1 { "column" } else { "columns" };
-        let mut text = format!("{}: {} rows x {} numeric {columns}", self.source, count(n), count(d));
-        if !self.kept.columns.is_empty() {
-            text += &format!("   (kept as labels: {})", self.kept.names().join(", "));
-        }
-        text
+        described(&self.source, (self.points.n(), self.points.d()), &self.kept.names())
     }
 
     /// A table of the kept columns followed by `more`.
@@ -49,8 +47,12 @@ impl Input {
     pub(crate) fn about(&self, error: mercer::Error) -> Failure {
         let at = |i: usize, j: usize| {
             let (column, value) = (&self.columns[j], self.points.row(i)[j]);
-            format!("{}, row {}, column '{column}': value {value:e}", self.source, i + 1)
+            let row = self.first_row + i as u64 + 1;
+            format!("{}, row {row}, column '{column}': value {value:e}", self.source)
         };
+        if *error.kind() == ErrorKind::Cancelled {
+            return Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None };
+        }
         let message = match error.kind() {
             ErrorKind::Range { what: "points", magnitude } if *magnitude > 1.0 => {
                 let values = self.points.as_slice();
@@ -62,6 +64,16 @@ impl Input {
         };
         Failure::Error { message, help: help(&error) }
     }
+}
+
+/// `iris: 150 rows x 4 numeric columns (kept as labels: class)`.
+pub(crate) fn described(source: &str, (n, d): (usize, usize), kept: &[&str]) -> String {
+    let columns = if d == 1 { "column" } else { "columns" };
+    let mut text = format!("{source}: {} rows x {} numeric {columns}", count(n), count(d));
+    if !kept.is_empty() {
+        text += &format!("   (kept as labels: {})", kept.join(", "));
+    }
+    text
 }
 
 /// Reads the data; the numeric columns that are neither label nor identifier become points.
@@ -77,17 +89,69 @@ pub(crate) fn load_for(args: &DataArgs, run: &RunArgs, saved: &SavedModel) -> Re
 }
 
 pub(crate) fn read(args: &DataArgs, run: &RunArgs) -> Result<(Table, Vec<String>)> {
+    let kept = kept_names(args);
+    let options = read_options(&args.read, kept.clone(), Some(memory(run)));
+    let table = if is_single(args) { read_with(&args.data[0], &options)? } else { read_all(args, options)? };
+    Ok((table, kept))
+}
+
+/// Columns that are kept as they are written.
+pub(crate) fn kept_names(args: &DataArgs) -> Vec<String> {
     let read = &args.read;
     let mut kept: Vec<String> = read.label.iter().chain(&read.id).cloned().collect();
     // The labels of an embedded set are labels, also where they are numbers.
-    let embedded = DATA_SETS.iter().find(|s| s.name == args.data && !Path::new(s.name).exists());
-    if let (Some(set), None, None) = (embedded, &read.label, &read.select)
+    let embedded = |name: &str| DATA_SETS.iter().find(|s| s.name == name && !Path::new(s.name).exists());
+    if let (Some(set), None, None) = (args.data.first().and_then(|d| embedded(d)), &read.label, &read.select)
         && !kept.iter().any(|k| k == set.label)
     {
         kept.push(set.label.into());
     }
-    let options = read_options(read, kept.clone(), Some(memory(run)));
-    Ok((read_with(&args.data, &options)?, kept))
+    kept
+}
+
+/// Whether the data is one file, or one thing that is not a file.
+pub(crate) fn is_single(args: &DataArgs) -> bool {
+    args.data.len() == 1 && !Path::new(&args.data[0]).is_dir()
+}
+
+/// The rows of several files, or of a folder, as one table of at most so many bytes.
+fn read_all(args: &DataArgs, options: ReadOptions) -> Result<Table> {
+    let limit = options.limit.unwrap_or(u64::MAX);
+    let stream = Stream::open(&args.data, StreamOptions { read: options, ..StreamOptions::default() })?;
+    let (mut columns, mut bytes): (Vec<Column>, u64) = (Vec::new(), 0);
+    for batch in stream.batches()? {
+        let table = batch?.table;
+        bytes += (table.rows() * table.columns.len() * 8) as u64;
+        if bytes > limit {
+            return Err(Failure::Error {
+                message: format!(
+                    "{}: has more than {}, the memory there is",
+                    stream.source(),
+                    mercer::Bytes(limit.into())
+                ),
+                help: Some("raise it with --memory, or name fewer files".into()),
+            });
+        }
+        if columns.is_empty() {
+            columns = table.columns;
+            continue;
+        }
+        for (mine, theirs) in columns.iter_mut().zip(table.columns) {
+            match (&mut mine.values, theirs.values) {
+                (Values::Numbers(a), Values::Numbers(b)) => a.extend(b),
+                (Values::Text(a), Values::Text(b)) => a.extend(b),
+                _ => unreachable!("a stream has columns of one type"),
+            }
+        }
+    }
+    let mut table = Table::new(stream.source(), columns)?;
+    table.notes = stream.notes().to_vec();
+    Ok(table)
+}
+
+/// How a file beside the data is read.
+pub(crate) fn plain_options(run: &RunArgs) -> ReadOptions {
+    ReadOptions { limit: Some(memory(run)), ..ReadOptions::default() }
 }
 
 /// How a file is read.
@@ -113,6 +177,7 @@ pub(crate) fn split(args: &DataArgs, table: Table, kept_names: &[String], wanted
         Some(list) => select(table.clone(), list)?.columns.into_iter().map(|c| c.name).collect(),
         None => table.columns.iter().map(|c| c.name.clone()).collect(),
     };
+    let first_row = table.first_row();
     let (source, mut notes) = (table.source, table.notes);
     let kept_names: HashSet<&String> = kept_names.iter().collect();
     let selected: HashSet<&String> = chosen.iter().collect();
@@ -125,7 +190,7 @@ pub(crate) fn split(args: &DataArgs, table: Table, kept_names: &[String], wanted
             numeric.insert(column.name.clone(), column);
         }
     }
-    let mut kept = Table::new(&source, kept)?;
+    let mut kept = Table::new(&source, kept)?.part_from(first_row);
     let mut names: Vec<String> = chosen.into_iter().filter(|n| numeric.contains_key(n)).collect();
     let mut means = None;
     if let Some((wanted, known)) = wanted {
@@ -133,13 +198,13 @@ pub(crate) fn split(args: &DataArgs, table: Table, kept_names: &[String], wanted
         means = known;
     }
     let columns = names.iter().filter_map(|n| numeric.remove(n)).collect();
-    let mut data = Table::new(&source, columns)?;
+    let mut data = Table::new(&source, columns)?.part_from(first_row);
     if let (MissingArg::Mean, Some(means)) = (args.read.missing, means) {
         notes.extend(data.fill_missing(&means));
     }
     notes.extend(data.resolve_missing(args.read.missing.into(), &mut kept)?);
     let points = data.points()?;
-    Ok(Input { source, points, columns: names, kept, notes })
+    Ok(Input { source, points, columns: names, kept, notes, first_row: first_row.unwrap_or(0) })
 }
 
 /// Names that stand for the absence of names.
@@ -212,7 +277,7 @@ pub(crate) fn exec(run: &RunArgs) -> Exec {
 }
 
 /// The budget: what was asked for, or 60 % of what the system says is free.
-fn memory(run: &RunArgs) -> u64 {
+pub(crate) fn memory(run: &RunArgs) -> u64 {
     run.memory.unwrap_or_else(|| free_memory().map_or(mercer::DEFAULT_MEMORY, |free| free / 10 * 6))
 }
 
@@ -229,15 +294,19 @@ pub(crate) fn standardised(input: &Input, exec: &Exec) -> Result<Points<f64>> {
 
 /// What a user should know about the columns before trusting distances between rows.
 pub(crate) fn hints(input: &Input, scaled: bool) -> Vec<String> {
-    let mut hints = Vec::new();
-    let spread = |j: usize| {
+    let range = |j: usize| {
         let column = input.points.column(j);
-        let (low, high) = column.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
-        high - low
+        column.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
     };
-    let spreads: Vec<f64> = (0..input.points.d()).map(spread).collect();
+    hints_of(&input.columns, &(0..input.points.d()).map(range).collect::<Vec<_>>(), scaled)
+}
+
+/// The same from the ranges of the columns.
+pub(crate) fn hints_of(columns: &[String], ranges: &[(f64, f64)], scaled: bool) -> Vec<String> {
+    let mut hints = Vec::new();
+    let spreads: Vec<f64> = ranges.iter().map(|(low, high)| high - low).collect();
     let constant: Vec<&str> =
-        input.columns.iter().zip(&spreads).filter(|(_, s)| **s == 0.0).map(|(n, _)| n.as_str()).collect();
+        columns.iter().zip(&spreads).filter(|(_, s)| **s == 0.0).map(|(n, _)| n.as_str()).collect();
     if !constant.is_empty() {
         let more = if constant.len() > 5 { ", ..." } else { "" };
         let shown = constant[..constant.len().min(5)].join(", ");

@@ -16,6 +16,7 @@ mod progress;
 mod report;
 mod shown;
 mod steps;
+mod stream;
 mod transform;
 
 use std::io::Write;

@@ -43,8 +43,10 @@ pub(crate) fn help(e: &mercer::Error) -> Option<String> {
 
 impl From<mercer_io::Error> for Failure {
     fn from(e: mercer_io::Error) -> Self {
-        if let mercer_io::Error::Library(e) = e {
-            return e.into();
+        match e {
+            mercer_io::Error::Library(e) => return e.into(),
+            mercer_io::Error::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => return Failure::Pipe,
+            _ => {}
         }
         Failure::Error { message: e.to_string(), help: e.help() }
     }

@@ -35,7 +35,7 @@ impl Shown {
                 args.input
             )));
         }
-        let data = DataArgs { data: args.input.clone(), read: args.read.clone() };
+        let data = DataArgs { data: vec![args.input.clone()], read: args.read.clone() };
         let (table, mut kept) = input::read(&data, run)?;
         let table = with_by(args, table, &mut kept)?;
         if has_scores(&table) && !asks_for_fit(&args.model) {
@@ -43,8 +43,9 @@ impl Shown {
         }
         let choice = input::kernel(&args.model.kernel)?;
         let data_in = input::split(&data, table, &kept, None)?;
-        let spec = Spec::new(&args.model, choice, &data_in)?;
-        let plan = spec.plan(&data_in.points, &exec).map_err(|e| data_in.about(e))?.to_string();
+        let spec = Spec::new(&args.model, choice, (data_in.points.n(), data_in.points.d()), run)?;
+        let plan =
+            spec.plan((data_in.points.n(), data_in.points.d()), &exec).map_err(|e| data_in.about(e))?.to_string();
         let (model, scores) = spec.fit(&data_in.points, &exec).map_err(|e| data_in.about(e))?;
         let colour = colour(args, &data_in, &data)?;
         let notes = data_in.notes.iter().chain(model.notes()).cloned().collect();
@@ -80,7 +81,7 @@ impl Shown {
             let (colour, plan) = (Colour::None, String::new());
             return Ok(Shown { source, points, columns, model: Some(model), scores, colour, notes, plan });
         };
-        let data = DataArgs { data: data.clone(), read: args.read.clone() };
+        let data = DataArgs { data: vec![data.clone()], read: args.read.clone() };
         let (table, mut kept) = input::read(&data, run)?;
         let table = with_by(args, table, &mut kept)?;
         let wanted = (saved.columns.as_slice(), saved.model.column_means());

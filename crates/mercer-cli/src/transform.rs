@@ -6,10 +6,14 @@ use mercer_io::{Column, Format, Outputs, SavedModel, Table, load_model, write_ta
 use crate::args::{FromArg, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
 use crate::input::{self, exec, load_for};
 use crate::output::{Failure, Outcome, Result, Terminal, line};
+use crate::stream;
 use mercer_view::{component, short};
 
 pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
+    if let Some(rows) = stream::open(&args.data, run, args.stream)? {
+        return stream::transform(args, run, &saved, &rows, terminal);
+    }
     let data = load_for(&args.data, run, &saved)?;
     let model = saved.model;
     let scores = model.transform(&data.points, &exec(run)).map_err(|e| data.about(e))?;

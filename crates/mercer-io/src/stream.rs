@@ -224,7 +224,7 @@ impl Stream {
         while let Some(values) = pass.next(rows, crew)? {
             let columns = self.columns.iter().zip(values);
             let columns = columns.map(|(c, values)| Column { name: c.name.clone(), values }).collect();
-            let table = Table::new(&file.name, columns)?;
+            let table = Table::new(&file.name, columns)?.part_from(Some(first_row));
             let count = table.rows() as u64;
             *sent = true;
             if sender.send(Ok(Batch { table, file: file.name.clone(), first_row })).is_err() {

@@ -17,6 +17,8 @@ pub struct Table {
     /// What was decided while reading and a user should know.
     pub notes: Vec<String>,
     pub(crate) rows: usize,
+    /// For a part of a table, the number of its first row, from 0.
+    pub(crate) first_row: Option<u64>,
 }
 
 /// One column.
@@ -174,18 +176,35 @@ impl Table {
                 return Err(Error::DuplicateColumn { file: source, name, first: first + 1, second: at + 1 });
             }
         }
-        Ok(Table { source, columns, notes: Vec::new(), rows })
+        Ok(Table { source, columns, notes: Vec::new(), rows, first_row: None })
     }
 
     /// A table with names before the columns of points: `PC1`, `PC2`, ... for the prefix `PC`.
     pub fn of_points(points: &Points<f64>, names: impl Fn(usize) -> String) -> Self {
         let columns = (0..points.d()).map(|j| Column::numbers(names(j), points.column(j))).collect();
-        Table { source: String::new(), columns, notes: Vec::new(), rows: points.n() }
+        Table { source: String::new(), columns, notes: Vec::new(), rows: points.n(), first_row: None }
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The number of the first row, from 0, in the table that this is a part of; `None` for a whole table.
+    pub fn first_row(&self) -> Option<u64> {
+        self.first_row
+    }
+
+    /// The same rows as a part of a larger table, or of none: messages then name rows as they are counted there, and a part may
+    /// have no rows left.
+    pub fn part_from(mut self, first_row: Option<u64>) -> Self {
+        self.first_row = first_row;
+        self
+    }
+
+    /// The number of a row for people, from 1.
+    fn number(&self, row: usize) -> usize {
+        row + 1 + self.first_row.map_or(0, |first| first as usize)
     }
 
     /// Names of the columns.
@@ -233,7 +252,9 @@ impl Table {
             return Ok(None);
         }
         match missing {
-            Missing::Error => Err(Error::Missing { file: self.source.clone(), count, columns, row: first + 1 }),
+            Missing::Error => {
+                Err(Error::Missing { file: self.source.clone(), count, columns, row: self.number(first) })
+            }
             Missing::Mean => {
                 for column in &mut self.columns {
                     let Values::Numbers(values) = &mut column.values else { continue };
@@ -256,7 +277,7 @@ impl Table {
                     .collect();
                 let left = keep.iter().filter(|k| **k).count();
                 let dropped = self.rows - left;
-                if left == 0 {
+                if left == 0 && self.first_row.is_none() {
                     return Err(Error::Unsupported {
                         file: self.source.clone(),
                         what: "every row has a missing value".into(),
@@ -301,7 +322,7 @@ impl Table {
         if columns.is_empty() {
             return Err(Error::NoNumbers { file: self.source.clone() });
         }
-        if self.rows == 0 {
+        if self.rows == 0 && self.first_row.is_none() {
             return Err(Error::Empty { file: self.source.clone() });
         }
         // Columns become rows by blocks that stay in the cache. Whether all is finite is found out on the way, where it
@@ -329,10 +350,10 @@ impl Table {
         for (name, values) in columns {
             if let Some(row) = values.iter().position(|v| v.is_nan()) {
                 let count = values.iter().filter(|v| v.is_nan()).count();
-                return Error::Missing { file, count, columns: vec![name.to_string()], row: row + 1 };
+                return Error::Missing { file, count, columns: vec![name.to_string()], row: self.number(row) };
             }
             if let Some(row) = values.iter().position(|v| v.is_infinite()) {
-                return Error::NotFinite { file, row: row + 1, column: name.to_string(), value: values[row] };
+                return Error::NotFinite { file, row: self.number(row), column: name.to_string(), value: values[row] };
             }
         }
         Error::NoNumbers { file }

@@ -150,7 +150,13 @@ impl KernelPca {
         }
     }
 
-    fn wanted_landmarks(&self) -> Landmarks {
+    /// Whether nothing but exact components will do.
+    pub fn is_exact(&self) -> bool {
+        self.approx == Approx::None
+    }
+
+    /// The landmarks that are used where components are not exact.
+    pub fn wanted_landmarks(&self) -> Landmarks {
         match &self.approx {
             Approx::Landmarks(landmarks) => landmarks.clone(),
             _ => Landmarks::default(),

@@ -120,6 +120,12 @@ impl KernelPca {
         self
     }
 
+    /// The same with another kernel.
+    pub fn kernel_of(mut self, kernel: Kernel) -> Self {
+        self.kernel = kernel;
+        self
+    }
+
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel

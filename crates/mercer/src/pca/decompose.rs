@@ -103,7 +103,7 @@ impl Location {
 
 /// Eigenvalues of a product matrix lose digits as (largest / smallest): below this ratio the singular value
 /// decomposition, which loses only its root, is the better way.
-const RETREAT: f64 = 2e-6;
+pub(super) const RETREAT: f64 = 2e-6;
 
 /// Refuses columns whose spread about the mean cannot be squared.
 fn check_spread(columns: Vec<f64>, spec: &Pca) -> Result<()> {

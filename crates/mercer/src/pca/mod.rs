@@ -131,6 +131,11 @@ impl Pca {
         self
     }
 
+    /// Which matrix is to be decomposed.
+    pub fn chosen_route(&self) -> Route {
+        self.route
+    }
+
     /// Takes PCA of phi(x) in place of x.
     pub fn embed(mut self, embedding: Embedding) -> Self {
         self.embedding = embedding;

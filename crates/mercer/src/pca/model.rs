@@ -1,6 +1,7 @@
 //! A fitted PCA.
 
 use super::Route;
+use super::decompose::RETREAT;
 use crate::block::Block;
 use crate::eigen::Certificate;
 use crate::embedding::Embedding;
@@ -205,6 +206,13 @@ impl PcaModel {
     /// The matrix that was decomposed.
     pub fn route(&self) -> Route {
         self.route
+    }
+
+    /// Whether the last component is so small that the route lost digits of it, which [`Route::Svd`] would keep.
+    pub fn loses_digits(&self) -> bool {
+        let values = &self.spectrum.eigenvalues;
+        self.route != Route::Svd
+            && values.last().zip(values.first()).is_some_and(|(last, first)| *last < RETREAT * first)
     }
 
     /// Whether the mean is subtracted.
