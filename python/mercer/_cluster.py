@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from numbers import Integral
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from . import _batches, _kernel_pca, _mercer, _pca
+from . import _batches, _data, _gram, _kernel_pca, _mercer, _pca
 from ._exec import Exec
 
 #: Landmarks that the exact search starts from, and components of their model beyond those wanted.
@@ -17,7 +19,13 @@ FAN = 16
 
 def rows(block) -> np.ndarray:
     """A block of rows, array or table, as rows of float64 that lie one after the other."""
-    values = block.to_numpy() if hasattr(block, "to_numpy") else np.asarray(block)
+    _data.refuse(block)
+    if hasattr(block, "to_numpy"):
+        values = block.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = np.asarray(block)
+    if values.dtype.kind == "c":
+        raise TypeError("complex numbers have no order and no components here")
     if values.ndim != 2:
         raise ValueError(f"a block of rows has two dimensions, and this one has {values.ndim}")
     return ready(values)
@@ -83,6 +91,12 @@ class PCA(_pca.PCA):
         self._finish_stream(state, np.dtype(np.float64))
         return self
 
+    def _worker(self):
+        """What scores rows in a task: this model, with the one thread that there is."""
+        worker = copy.copy(self)
+        worker.n_jobs, worker.progress = 1, None
+        return worker
+
 
 class KernelPCA(_kernel_pca.KernelPCA):
     """Kernel PCA of data that lies elsewhere: by landmarks in two looks, or exactly, by passes over pairs of blocks."""
@@ -98,6 +112,11 @@ class KernelPCA(_kernel_pca.KernelPCA):
             raise ValueError(f"a cluster needs a kernel of mercer.kernels; kernel={self.kernel!r} is another")
         how = self._approximate(source)
         exact = {"none": True, "auto": None}.get(how[0], False)
+        if exact and not _mercer.parse_kernel(source.text)[1]:
+            raise ValueError(
+                f"kernel={self.kernel!r} may have negative eigenvalues, and exact components of data that lies elsewhere "
+                "need a positive semi-definite one"
+            )
         return source.text, ("kmeans", START, None, None) if exact else how, exact
 
     def _is_exact(self, exact, text, n, d):
@@ -125,14 +144,22 @@ class KernelPCA(_kernel_pca.KernelPCA):
         model = _mercer.fit_remote(
             self._basis, facts, ready(start), apply, self._wanted(n), self._tolerance(), self._options()
         )
-        for attribute in ("landmarks_",):
-            self.__dict__.pop(attribute, None)
+        self.__dict__.pop("landmarks_", None)
         kept = len(model.eigenvalues)
         self._take(model, kept, kept)
         self.n_samples_seen_, self.kernel_ = model.n, self._basis.kernel
+        self._kernel_source = _gram.Table(self.kernel_)
+        self.gamma_ = _gram.gamma_of(self._kernel_source, self.gamma, self.n_features_in_)
         return self
 
+    def _forget(self):
+        """Lets go of rows that are kept for an exact model, when another takes its place."""
+        for attribute in ("_fitted", "_ends", "_order", "_sums"):
+            self.__dict__.pop(attribute, None)
+
     def _take_landmarks(self, sums):
+        self._forget()
+        self._sums = sums
         self._keep_landmarks(self._basis.finish(sums, self._wanted(sums.n), self._options()))
         return self
 
@@ -140,9 +167,31 @@ class KernelPCA(_kernel_pca.KernelPCA):
     def _is_remote(self):
         return not hasattr(self, "landmarks_")
 
+    def _worker(self):
+        """What scores rows in a task: this model of landmarks, with the one thread that there is."""
+        worker = copy.copy(self)
+        worker._forget()
+        worker.n_jobs, worker.progress = 1, None
+        return worker
+
     def _saved_model(self):
+        self._refuse_remote("saved")
+        return super()._saved_model()
+
+    def to_onnx(self, path=None):
+        """As that of :class:`mercer.KernelPCA`, of a model of landmarks."""
+        self._refuse_remote("written as a graph")
+        return super().to_onnx(path)
+
+    def to_sklearn(self):
+        """Refused: scikit-learn's has no landmarks, and the rows of an exact model stay where they are."""
+        self._refuse_remote("one of scikit-learn's")
+        return super().to_sklearn()
+
+    def _refuse_remote(self, what):
+        check_is_fitted(self)
         if self._is_remote:
             raise ValueError(
-                "an exact model of a cluster's data has all fitted rows, which stay there: save a model of landmarks"
+                f"an exact model of a cluster's data has all fitted rows, which stay there, and cannot be {what}: use "
+                "landmarks"
             )
-        return super()._saved_model()

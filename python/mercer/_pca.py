@@ -254,8 +254,6 @@ class PCA(LinearModel):
 
     def _fit_stream(self, X):
         """Batches that go by once: their moments add up."""
-        if self.n_components == "mle":
-            raise ValueError("n_components='mle' needs all data at once")
         state, dtype = None, None
         for batch in _batches.of(self, X):
             state = state or _mercer.PcaState(batch.shape[1], self._stream_route())
@@ -271,6 +269,10 @@ class PCA(LinearModel):
     def _finish_stream(self, state, dtype):
         """Makes a model of all that a state has seen."""
         shape = (state.n, state.d)
+        if not state.n:
+            raise ValueError("there are no rows")
+        if self.n_components == "mle" and shape[0] < shape[1]:
+            raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
         wanted = min(shape) if self.n_components is None else self.n_components
         if isinstance(wanted, Integral) and not 1 <= wanted <= min(shape):
             raise ValueError(f"n_components={wanted} must be between 1 and min(n_samples, n_features)={min(shape)}")

@@ -14,27 +14,48 @@ lie; sums of a fixed size come back, in a tree that depends on the number of blo
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import CancelledError
 
 import dask
 import dask.array as da
 import numpy as np
 from dask import delayed
+from sklearn.utils.validation import check_is_fitted
 
-from . import _cluster, _mercer
+from . import _cluster, _data, _mercer
+from ._base import whole
 
 __all__ = ["PCA", "KernelPCA"]
 
 
 def _blocks(X):
     """Blocks of whole rows, and how many columns they have."""
-    if hasattr(X, "dask") and isinstance(X, da.Array):
-        if X.ndim != 2:
-            raise ValueError(f"a table has two dimensions, and X has {X.ndim}")
-        X = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-        return list(X.to_delayed(optimize_graph=False).ravel()), X.shape[1]
-    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
-        return X.to_delayed(optimize_graph=False), len(X.columns)
-    raise TypeError(f"X is {type(X).__name__}, not a Dask array or data frame: mercer.PCA takes what is in memory")
+    if not hasattr(X, "dask") or not hasattr(X, "ndim") or not hasattr(X, "to_delayed"):
+        raise TypeError(f"X is {type(X).__name__}, not a Dask array or data frame: mercer.PCA takes what is in memory")
+    if X.ndim != 2:
+        raise ValueError(f"a table has two dimensions, and X has {X.ndim}")
+    if isinstance(X, da.Array):
+        if X.dtype.kind not in "biufO":
+            raise TypeError(f"X has type {X.dtype}, which is not a number")
+        return list(_whole_rows(X).to_delayed(optimize_graph=False).ravel()), X.shape[1]
+    for name, kind in X.dtypes.items():
+        if getattr(kind, "kind", "O") not in "biuf":
+            raise TypeError(f"column '{name}' has type {kind}, which is not a number: leave it out")
+    return X.to_delayed(optimize_graph=False), len(X.columns)
+
+
+def _whole_rows(X):
+    """An array in blocks of whole rows."""
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def _names(estimator, X, reset):
+    """The names of the columns of a frame, kept or compared; an array has none."""
+    if isinstance(X, da.Array) or not all(isinstance(name, str) for name in X.columns):
+        if reset:
+            estimator.__dict__.pop("feature_names_in_", None)
+    else:
+        _data.check_names(estimator, list(X.columns), reset)
 
 
 def _tree(states):
@@ -46,40 +67,71 @@ def _tree(states):
 
 
 def _put(value):
-    """A value that tasks share, sent once to where they run."""
-    try:
-        from distributed import get_client
+    """A value that tasks share, sent once to where they run; what is lost with all workers, :func:`_lasting` repeats."""
+    # The scheduler that will compute, which need not be that of a client that is there.
+    client = getattr(dask.base.get_scheduler(), "__self__", None)
+    if hasattr(client, "scatter"):
+        return client.scatter(value, broadcast=True, hash=False)
+    return delayed(value, pure=False, traverse=False)
 
-        return get_client().scatter(value, broadcast=True, hash=False)
-    except (ImportError, ValueError):
-        return delayed(value, pure=False)
+
+def _lasting(make, times=3):
+    """What ``make()`` computes, made again where values that it put on workers are lost with them."""
+    for left in reversed(range(times)):
+        try:
+            return make()
+        except (CancelledError, OSError, TimeoutError):
+            if not left:
+                raise
 
 
-def _frame(block, estimator):
+def _block(rows, worker):
+    """Scores of a block of an array."""
+    return worker._scores(_cluster.rows(rows)) if len(rows) else np.empty((0, worker._n_features_out))
+
+
+def _frame(block, worker):
+    """Scores of a block of a frame."""
+    return _indexed(_block(block, worker), block, worker.get_feature_names_out())
+
+
+def _indexed(scores, block, names):
     import pandas as pd
 
-    scores = np.empty((0, estimator._n_features_out)) if len(block) == 0 else estimator.transform(_cluster.rows(block))
-    return pd.DataFrame(scores, index=block.index, columns=estimator.get_feature_names_out())
+    return pd.DataFrame(scores, index=block.index, columns=names)
+
+
+def _checked(estimator, X):
+    """Refuses what was not fitted, before anything is computed."""
+    check_is_fitted(estimator)
+    blocks, d = _blocks(X)
+    _names(estimator, X, reset=False)
+    if d != estimator.n_features_in_:
+        name = type(estimator).__name__
+        raise ValueError(f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as input.")
+    return blocks
 
 
 def _scores(estimator, X):
     """Scores, block by block and when they are asked for: an array of an array, a frame of a frame."""
-    local = estimator._local()
+    _checked(estimator, X)
+    worker = estimator._worker()
     if isinstance(X, da.Array):
-        X = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-        chunks = (X.chunks[0], (estimator._n_features_out,))
-        return X.map_blocks(lambda block: local.transform(_cluster.rows(block)), dtype=np.float64, chunks=chunks)
-    meta = _frame(X._meta, local)
-    return X.map_partitions(_frame, local, meta=meta)
+        X, width = _whole_rows(X), estimator._n_features_out
+        meta = np.empty((0, width))
+        return X.map_blocks(_block, worker, dtype=np.float64, chunks=(X.chunks[0], (width,)), meta=meta)
+    return X.map_partitions(_frame, worker, meta=_frame(X._meta, worker))
 
 
-class PCA(_cluster.PCA):
+class PCA(_cluster.PCA, auto_wrap_output_keys=None):
     """:class:`mercer.PCA` of a Dask array or data frame, in one look at its blocks."""
 
+    @whole
     def fit(self, X, y=None):
         """Fit the model with X, a Dask array or data frame."""
         self._validate_params()
         blocks, d = _blocks(X)
+        _names(self, X, reset=True)
         part = delayed(_cluster.pca_state)
         return self._keep_state(_tree([part([b], d, self._stream_route()) for b in blocks]).compute())
 
@@ -91,11 +143,8 @@ class PCA(_cluster.PCA):
         """Scores of X: lazy for a Dask array or data frame, at once for what is in memory."""
         return _scores(self, X) if hasattr(X, "dask") else super().transform(X)
 
-    def _local(self):
-        return self
 
-
-class KernelPCA(_cluster.KernelPCA):
+class KernelPCA(_cluster.KernelPCA, auto_wrap_output_keys=None):
     """:class:`mercer.KernelPCA` of a Dask array or data frame.
 
     With ``landmarks`` in two looks at its blocks; without, exact and certified, by passes over pairs of blocks, which
@@ -103,29 +152,44 @@ class KernelPCA(_cluster.KernelPCA):
     ``transform``.
     """
 
+    @whole
     def fit(self, X, y=None):
         """Fit the model with X, a Dask array or data frame."""
         blocks, d = _blocks(X)
+        _names(self, X, reset=True)
         text, how, exact = self._how(d)
         size, seed = self._survey_size(how), self._seed()
         survey = delayed(_cluster.survey)
         survey = _tree([survey([b], d, i, size, seed) for i, b in enumerate(blocks)]).compute()
         exact = self._is_exact(exact, text, survey.n, d)
         self._basis = _mercer.LandmarkBasis(text, survey, False, how, self._options(draw=True))
-        basis = _put(self._basis)
         part = delayed(_cluster.landmark_state)
-        sums = _tree([part([b], basis) for b in blocks]).compute()
-        return self._fit_exact(blocks, basis, self._start_model(sums)) if exact else self._take_landmarks(sums)
 
-    def _fit_exact(self, blocks, basis, start):
+        def look():
+            basis = _put(self._basis)
+            return _tree([part([b], basis) for b in blocks]).compute()
+
+        sums = _lasting(look)
+        return self._fit_exact(blocks, self._start_model(sums)) if exact else self._take_landmarks(sums)
+
+    def _fit_exact(self, blocks, start):
+        self._forget()
         blocks = dask.persist(*[delayed(_cluster.rows)(b) for b in blocks])
-        start = _put(start)
-        facts = dask.compute(*[delayed(lambda basis, X: basis.facts(_cluster.rows(X)))(basis, b) for b in blocks])
-        scores = delayed(lambda model, X: model.transform(_cluster.rows(X), _cluster.exec_of()))
-        first = dask.compute(*[scores(start, b) for b in blocks])
+        fact = delayed(lambda basis, X: basis.facts(_cluster.rows(X)))
+        score = delayed(lambda model, X: model.transform(_cluster.rows(X), _cluster.exec_of()))
+
+        def look():
+            basis, model = _put(self._basis), _put(start)
+            return dask.compute([fact(basis, b) for b in blocks], [score(model, b) for b in blocks])
+
+        facts, first = _lasting(look)
         ends = np.cumsum([0] + [len(f[0]) for f in facts])
 
         def apply(vectors, swift):
+            return _lasting(lambda: once(vectors, swift))
+
+        def once(vectors, swift):
+            basis = _put(self._basis)
             pieces = [_put(np.ascontiguousarray(vectors[:, a:b].T)) for a, b in itertools.pairwise(ends)]
             block = [(i, blocks[i], pieces[i]) for i in range(len(blocks))]
             task = delayed(_cluster.pair)
@@ -151,19 +215,24 @@ class KernelPCA(_cluster.KernelPCA):
 
     def transform(self, X):
         """Scores of X, lazy; of an exact model sums over the fitted blocks, which stay on the workers."""
+        check_is_fitted(self)
         if not self._is_remote:
             return _scores(self, X) if hasattr(X, "dask") else super().transform(X)
-        blocks, _ = _blocks(X)
+        blocks = _checked(self, X)
         alpha, offset = self._model.alpha(), np.asarray(self._model.offset()[0])
-        parts = list(zip(self._fitted, (_put(a) for a in np.split(alpha, self._ends[1:-1])), strict=True))
-        basis = _put(self._basis)
+        # In the graph, so that they are there whenever it is computed.
+        held = [delayed(a, pure=False, traverse=False) for a in np.split(alpha, self._ends[1:-1])]
+        parts = list(zip(self._fitted, held, strict=True))
+        basis = delayed(self._basis, pure=False, traverse=False)
         part = delayed(lambda basis, X, Y, a: _cluster.scores_part(basis, X, Y, a))
         total = delayed(lambda offset, *parts: sum(parts) - offset)
         scores = [total(offset, *(part(basis, b, fitted, a) for fitted, a in parts)) for b in blocks]
-        sizes = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(blocks)
         k = len(offset)
-        arrays = [da.from_delayed(s, shape=(n, k), dtype=np.float64) for s, n in zip(scores, sizes, strict=True)]
-        return da.concatenate(arrays, allow_unknown_chunksizes=True)
+        if isinstance(X, da.Array):
+            arrays = [da.from_delayed(s, (n, k), np.float64) for s, n in zip(scores, X.chunks[0], strict=True)]
+            return da.concatenate(arrays, allow_unknown_chunksizes=True)
+        import dask.dataframe as dd
 
-    def _local(self):
-        return self
+        names = self.get_feature_names_out()
+        frames = [delayed(_indexed)(s, b, names) for s, b in zip(scores, blocks, strict=True)]
+        return dd.from_delayed(frames, meta=_indexed(np.empty((0, k)), X._meta, names), divisions=X.divisions)

@@ -137,6 +137,15 @@ fn json_of_spectrum(model: &AnyModel, spectrum: &Spectrum, certificate: &Certifi
             },
             "rounding": certificate.rounding(),
             "passes": certificate.passes(),
+            "approximation": certificate.approximation().map_or(Value::Null, |a| json!({
+                "landmarks": a.landmarks(),
+                "trace_error": a.trace_error(),
+                "trace_share": a.trace_share(),
+                "sampled_rows": a.sampled(),
+                "sampled_residuals": a.residuals(),
+                "sampled_residual_bounds": a.residual_bounds(),
+                "confidence": a.confidence(),
+            })),
             "worst_relative": certificate.worst(),
         },
     })
