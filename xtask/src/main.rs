@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const USAGE: &str =
-    "usage: cargo xtask test     every check: format, lints, tests, documentation, of Rust, the page and Python
+    "usage: cargo xtask test     every check: format, lints, tests, documentation, of Rust, the page, Python and Spark
        cargo xtask rust     those of Rust only
        cargo xtask web      those of the page only, in a browser
        cargo xtask page     builds the page from web/ into crates/mercer-serve/page
        cargo xtask python   those of the Python package only
+       cargo xtask spark    those on a Spark cluster only, which need Java
        cargo xtask docs     the pages of the user guide, into target/python/docs
        cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge";
 
@@ -22,11 +23,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
-        ["test"] => rust().and_then(|()| web::test()).and_then(|()| python::test()),
+        ["test"] => rust().and_then(|()| web::test()).and_then(|()| python::test()).and_then(|()| python::spark()),
         ["rust"] => rust(),
         ["web"] => web::test(),
         ["page"] => web::build(),
         ["python"] => python::test(),
+        ["spark"] => python::spark(),
         ["docs"] => python::docs(),
         ["bench", ref options @ ..] => bench::run(options),
         _ => Err(USAGE.to_string()),

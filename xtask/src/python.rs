@@ -13,8 +13,21 @@ pub(crate) fn test() -> Result<(), String> {
     python("Python format", &["-m", "ruff", "format", "--check", "python", "docs", "benchmarks"])?;
     python("Python lints", &["-m", "ruff", "check", "python", "docs", "benchmarks"])?;
     python("Python stubs", &["-m", "mypy.stubtest", "mercer._mercer"])?;
-    python("Python tests", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "python/tests"])?;
+    let tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not spark", "python/tests"];
+    python("Python tests", &tests)?;
     place.docs()
+}
+
+/// The tests on a Spark cluster of two executors, which need Java.
+pub(crate) fn spark() -> Result<(), String> {
+    if Command::new("java").arg("-version").output().is_err() {
+        eprintln!("== Spark: left out, since there is no Java here");
+        return Ok(());
+    }
+    let place = Place::set_up()?;
+    place.install("python/requirements-spark.txt", "spark.txt", &["--no-binary=pyspark"])?;
+    let tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "spark", "python/tests"];
+    told("Spark tests", place.python().args(tests))
 }
 
 /// Builds the pages, running every example in them.
@@ -33,21 +46,21 @@ impl Place {
         if !place.executable().exists() {
             told("Python environment", Command::new("python3").args(["-m", "venv"]).arg(place.folder.join("venv")))?;
         }
-        place.install_requirements()?;
+        place.install("python/requirements-test.txt", "installed.txt", &[])?;
         let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "."];
         told("Python package", place.python().args(install))?;
         Ok(place)
     }
 
-    /// Installs what tests and pages need, unless the very same list was installed before.
-    fn install_requirements(&self) -> Result<(), String> {
-        let (list, done) = ("python/requirements-test.txt", self.folder.join("installed.txt"));
+    /// Installs what a list names, unless the very same list was installed before.
+    fn install(&self, list: &str, note: &str, options: &[&str]) -> Result<(), String> {
+        let done = self.folder.join(note);
         let wanted = fs::read_to_string(crate::root().join(list)).map_err(|e| format!("{list}: {e}"))?;
         if fs::read_to_string(&done).is_ok_and(|installed| installed == wanted) {
             return Ok(());
         }
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "-r"];
-        told("Python requirements", self.python().args(install).arg(list))?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"];
+        told("Python requirements", self.python().args(install).args(options).args(["-r", list]))?;
         fs::write(&done, wanted).map_err(|e| format!("{}: {e}", done.display()))
     }
 

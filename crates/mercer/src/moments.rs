@@ -101,7 +101,7 @@ impl Moments {
         Moments { columns, scatter }
     }
 
-    /// The moments of both sets together (Chan, Golub and LeVeque): S = S_a + S_b + n_a n_b / n (m_b - m_a)(m_b - m_a)'.
+    /// The moments of both sets together (MATHS.md, M19; Chan, Golub and LeVeque): S = S_a + S_b + n_a n_b / n (m_b - m_a)(m_b - m_a)'.
     ///
     /// # Errors
     /// When the numbers of dimensions differ.
