@@ -247,7 +247,7 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
 fn plan(spec: &Spec, (n, d): (usize, usize), exec: &Exec) -> mercer::Result<Plan> {
     match spec {
         Spec::Kernel(kernel, false) if !kernel.is_exact() => {
-            kernel.clone().landmarks(kernel.wanted_landmarks()).plan(n, d, exec)
+            kernel.clone().landmarks(kernel.wanted_landmarks(exec)).plan(n, d, exec)
         }
         other => other.plan((n, d), exec),
     }
@@ -286,7 +286,7 @@ fn fit_kernel(kernel: &mut KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec, 
     if kernel.is_exact() {
         return fit_mapped(kernel, args, rows, exec);
     }
-    let spec = kernel.clone().landmarks(kernel.wanted_landmarks());
+    let spec = kernel.clone().landmarks(kernel.wanted_landmarks(exec));
     let mut survey = Survey::new(rows.d(), spec.sample_size(), 0);
     let (_, mut notes) = rows.each(&args.data, None, false, progress, |batch| {
         survey.update(&batch.points, exec).map_err(|e| batch.about(e))
@@ -305,7 +305,7 @@ fn fit_kernel(kernel: &mut KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec, 
         ));
     }
     *kernel = kernel.clone().kernel_of(basis.kernel().clone());
-    let why = format!("{}; the data is read batch by batch", spec.wanted_landmarks());
+    let why = format!("{}; the data is read batch by batch", spec.wanted_landmarks(exec));
     let model = AnyModel::KernelPca(model);
     Ok(Found { model, rows: state.n(), ranges: survey.ranges(), notes, why, how: BATCHES })
 }

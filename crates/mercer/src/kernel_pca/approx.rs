@@ -8,6 +8,7 @@ use crate::features::Standardise;
 use crate::kernel::Bound;
 use crate::landmarks;
 use crate::pca::Pca;
+use crate::plan::Plan;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::rng::Rng;
@@ -15,6 +16,8 @@ use crate::survey::Survey;
 
 /// Landmarks when nobody says how many.
 pub(crate) const DEFAULT_LANDMARKS: usize = 1000;
+/// The fewest that are taken where memory is short.
+const LEAST_LANDMARKS: usize = 50;
 /// Rows of the data for which the error is measured.
 const SAMPLED: usize = 64;
 /// Rows that landmarks are chosen from, per landmark, and at least.
@@ -145,7 +148,7 @@ impl KernelPca {
                         _ => return Err(e),
                     },
                 };
-                Ok(Some((Landmarks::default(), why)))
+                Ok(Some((self.wanted_landmarks(exec), why)))
             }
         }
     }
@@ -155,17 +158,23 @@ impl KernelPca {
         self.approx == Approx::None
     }
 
-    /// The landmarks that are used where components are not exact.
-    pub fn wanted_landmarks(&self) -> Landmarks {
-        match &self.approx {
-            Approx::Landmarks(landmarks) => landmarks.clone(),
-            _ => Landmarks::default(),
+    /// The landmarks that are used where components are not exact: those asked for, or as many as are usual, fewer where memory
+    /// is short.
+    pub fn wanted_landmarks(&self, exec: &Exec) -> Landmarks {
+        if let Approx::Landmarks(landmarks) = &self.approx {
+            return landmarks.clone();
         }
+        let fits = |m: &usize| Plan::by_landmarks(0, 0, *m, String::new()).bytes <= u128::from(exec.memory_budget());
+        let fewer = std::iter::successors(Some(DEFAULT_LANDMARKS), |m| Some(m * 4 / 5));
+        Landmarks::KMeans(fewer.take_while(|m| *m >= LEAST_LANDMARKS).find(fits).unwrap_or(LEAST_LANDMARKS))
     }
 
     /// Rows that a [`Survey`] should sample, for landmarks to be chosen from.
     pub fn sample_size(&self) -> usize {
-        let landmarks = self.wanted_landmarks().count(DEFAULT_LANDMARKS * PER_LANDMARK);
+        let landmarks = match &self.approx {
+            Approx::Landmarks(landmarks) => landmarks.count(DEFAULT_LANDMARKS * PER_LANDMARK),
+            _ => DEFAULT_LANDMARKS,
+        };
         (PER_LANDMARK * landmarks).max(LEAST_SAMPLE) + SAMPLED
     }
 
@@ -175,10 +184,14 @@ impl KernelPca {
     /// # Errors
     /// Fewer than two points, a kernel that is not positive semi-definite, or parameters outside their domain.
     pub fn basis(&self, survey: &Survey, exec: &Exec) -> Result<LandmarkBasis> {
-        let landmarks = self.wanted_landmarks();
+        let landmarks = self.wanted_landmarks(exec);
         landmarks.validate()?;
         let sample = survey.sample();
         sample.view().check(2)?;
+        let n = usize::try_from(survey.n()).unwrap_or(usize::MAX);
+        let most = landmarks.count(n).min(sample.n().max(landmarks.count(0)));
+        Plan::by_landmarks(n, survey.d(), most, String::new())
+            .allow(exec, "use fewer landmarks, or raise the memory budget")?;
         let standardise = match self.standardise {
             true => Some(Pca::new().standardise(true).location_of(survey.columns())?),
             false => None,
