@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -32,7 +33,9 @@ def options(description, name):
     """The options that all scripts have."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--engine", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", help="where data is made and kept; without it a temporary folder, removed at the end")
+    parser.add_argument(
+        "--folder", help="where data is made and kept; without it a temporary folder, removed at the end"
+    )
     parser.add_argument("--json", default=f"{name}.json", help="where the results are written as JSON")
     parser.add_argument("--repeats", type=int, default=3, help="how often each engine is started")
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds after which an engine is stopped")
@@ -99,8 +102,8 @@ def others():
 def process(command, limit=1800.0, environment=None):
     """Runs a command; what it took, and what it said: `wall`, `peak` (bytes), `foreign` (cores), `out`, `failure`.
 
-    The peak is the larger of what the system charges the process with (exact, of the largest process in the tree) and the
-    sum over the tree, sampled: the second counts for engines with workers.
+    The peak is the larger of what the system charges the process with (exact, of the largest process in the tree) and
+    the sum over the tree, sampled: the second counts for engines with workers.
     """
     before, start = others(), time.perf_counter()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -117,8 +120,13 @@ def process(command, limit=1800.0, environment=None):
 
         timer = threading.Timer(limit, stop)
         timer.start()
-        _, status, usage = os.wait4(child.pid, 0)
-        timer.cancel()
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+        except BaseException:
+            stop()  # nobody is left behind
+            raise
+        finally:
+            timer.cancel()
         wall = time.perf_counter() - start
         sampler.done.set()
         sampler.join()
@@ -133,7 +141,7 @@ def process(command, limit=1800.0, environment=None):
         failure = f"killed by signal {-child.returncode}" + (" (out of memory?)" if child.returncode == -9 else "")
     elif child.returncode:
         lines = [line.strip() for line in wrong.strip().splitlines() if line.strip()]
-        failure = lines[-1][:300] if lines else f"ended with {child.returncode} and without a word"
+        failure = short(lines[-1]) if lines else f"ended with {child.returncode} and without a word"
     return {
         "wall": wall,
         "peak": max(usage.ru_maxrss * 1024, sampler.peak),
@@ -141,6 +149,13 @@ def process(command, limit=1800.0, environment=None):
         "out": said,
         "failure": failure,
     }
+
+
+def short(line):
+    """The last line of an error, in fewer words where they are known."""
+    if "KilledWorker" in line:
+        return "workers were killed at their limit of memory (KilledWorker)"
+    return line[:300]
 
 
 def engine(script, job, limit):
@@ -271,6 +286,7 @@ def commit():
 
 def heading(title, *packages):
     """The first lines of what is printed, and the facts for the record."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that engines end with it
     facts = {
         "title": title,
         "date": time.strftime("%Y-%m-%d"),

@@ -5,8 +5,8 @@
 
 Ten Gaussian clusters, a part of low rank (twelve factors whose scales fall as j^-1/2) and noise, in float64 columns x1,
 x2, ... with Snappy and row groups of 1,000,000 rows. Rows are drawn in chunks, each with its own seed, so that the
-first n rows do not depend on n. What is in memory is one row group, 0.4 GB for 50 columns, and one chunk: `--group` makes
-the groups smaller.
+first n rows do not depend on n. What is in memory is one row group, 0.4 GB for 50 columns, and one chunk: `--group`
+makes the groups smaller.
 """
 
 import argparse

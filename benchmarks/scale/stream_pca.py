@@ -2,13 +2,13 @@
 
     python stream_pca.py --mercer ../../target/release/mercer                        # makes 4 GB, then removes them
     python stream_pca.py --mercer ../../target/release/mercer --folder DATA          # makes the file once, keeps it
-    python stream_pca.py --mercer ../../target/release/mercer --rows 500000 --memory 64M --hard 300M --dask 64MB,256MB,1GB
+    python stream_pca.py --mercer ../../target/release/mercer --rows 500000 --dask 256MB,1GB,4GB
 
 Each engine is a process of its own. Of the command the whole process is timed, of Python engines what follows their
-imports (the cluster's start is not timed either). The file is in the page cache, if the system has room for it, since it
-was read just before; `--cold` has it thrown out before each run. Memory is the peak of the resident set of the whole
-process; with workers, the sum over driver and workers. The error is the worst relative difference of the ten eigenvalues
-from those of mercer's moments; `numpy by hand` is there to judge these.
+imports (the cluster's start is not timed either). The file is in the page cache, if the system has room for it, since
+it was read just before; `--cold` has it thrown out before each run. Memory is the peak of the resident set of the
+whole process; with workers, the sum over driver and workers. The error is the worst relative difference of the ten
+eigenvalues from those of mercer's moments; `numpy by hand` is there to judge these.
 """
 
 import functools
@@ -117,7 +117,11 @@ def on_dask(job):
         from dask_ml.decomposition import PCA, IncrementalPCA
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, memory_limit=job["memory"], dashboard_address=None,
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=job["memory"],
+            dashboard_address=None,
             local_directory=job["scratch"],
         ) as cluster,
         Client(cluster),
@@ -129,9 +133,10 @@ def on_dask(job):
         else:
             points = frame.to_dask_array(lengths=True)
             if job["fit"] == "incremental":
-                model = IncrementalPCA(K).fit(points)
+                model = IncrementalPCA(K, batch_size=BATCH).fit(points)  # its default is 250 rows, a task each
             else:
-                model = PCA(K, svd_solver=job["fit"], random_state=0).fit(points)
+                solver, _, power = job["fit"].partition(":")
+                model = PCA(K, svd_solver=solver, iterated_power=int(power or 0), random_state=0).fit(points)
         yield model.explained_variance_, f"2 workers with {job['memory']} each, {frame.npartitions} partitions"
 
 
@@ -178,7 +183,9 @@ def run_cat(file, limit):
     """Reading alone: `cat FILE`, whose output goes nowhere."""
     ran = common.process(["sh", "-c", 'exec cat "$1" > /dev/null', "sh", str(file)], limit)
     return {key: ran[key] for key in ("wall", "peak", "foreign", "failure")} | {
-        "seconds": ran["wall"], "answer": None, "note": "",
+        "seconds": ran["wall"],
+        "answer": None,
+        "note": "",
     }
 
 
@@ -220,8 +227,8 @@ def engines(told, file, scratch):
     """All engines by name, each a function without arguments; those of Dask apart."""
     script = os.path.abspath(__file__)
 
-    def python(task, **more):
-        return functools.partial(common.engine, script, {"task": task, "file": str(file), **more}, told.limit)
+    def python(task, limit=told.limit, **more):
+        return functools.partial(common.engine, script, {"task": task, "file": str(file), **more}, limit)
 
     runs = {"cat": lambda: run_cat(file, told.limit), "pyarrow, reading only": python("read")}
     runs["pyarrow, rows made of columns"] = python("rows")
@@ -241,11 +248,13 @@ def engines(told, file, scratch):
     runs["sklearn IncrementalPCA"] = python("sklearn")
     dask = {
         name: {
-            memory: python("dask", fit=fit, memory=memory, scratch=str(scratch)) for memory in told.dask.split(",")
+            memory: python("dask", told.dask_limit, fit=fit, memory=memory, scratch=str(scratch))
+            for memory in told.dask.split(",")
         }
         for name, fit in {
             "mercer.dask.PCA": "mercer",
             "dask-ml PCA, auto (randomized)": "auto",
+            "dask-ml PCA, randomized, 3 power iterations": "randomized:3",
             "dask-ml PCA, tsqr": "tsqr",
             "dask-ml IncrementalPCA": "incremental",
         }.items()
@@ -261,8 +270,15 @@ def main():
     parser.add_argument("--memory", default="512M", help="what the command is told it may use")
     parser.add_argument("--hard", default="1.5G", help="the hard limit that it is put under as well")
     parser.add_argument(
-        "--dask", default="256MB,512MB,1GB,2GB,4GB,8GB",
+        "--dask",
+        default="256MB,512MB,1GB,2GB,4GB,8GB",
         help="memory of each of two workers; each engine goes through the list until it succeeds",
+    )
+    parser.add_argument(
+        "--dask-limit",
+        type=float,
+        default=600.0,
+        help="seconds after which an engine on Dask is stopped: workers that are short of memory pause for ever",
     )
     parser.add_argument("--cold", action="store_true", help="throw the file out of the page cache before each run")
     told = parser.parse_args()
@@ -312,8 +328,14 @@ def main():
         seconds = reply["seconds"] if not reply["failure"] else None
         speed = size / 1e6 / seconds if seconds else None
         rows.append(
-            [name, common.number(seconds), common.number(speed), common.mib(reply["peak"]),
-             common.number(reply["error"]), common.remark(reply)]
+            [
+                name,
+                common.number(seconds),
+                common.number(speed),
+                common.mib(reply["peak"]),
+                common.number(reply["error"]),
+                common.remark(reply),
+            ]
         )
     state = "not in the page cache" if told.cold else "in the page cache"
     print(f"{told.rows:,} rows, 50 columns, {size / 1e9:.2f} GB of Parquet, {state}; {K} components\n")
