@@ -35,7 +35,9 @@ def of(estimator, X, *, reset=True):
 
 def _is_arrow(batch) -> bool:
     """Whether a batch speaks Arrow and nothing else; scikit-learn sees the names of what has a shape by itself."""
-    return hasattr(batch, "__arrow_c_stream__") and (not hasattr(batch, "shape") or type(batch).__name__ == "RecordBatch")
+    return hasattr(batch, "__arrow_c_stream__") and (
+        not hasattr(batch, "shape") or type(batch).__name__ == "RecordBatch"
+    )
 
 
 def _read(estimator, table, reset):

@@ -114,8 +114,8 @@ class KernelPCA(_kernel_pca.KernelPCA):
         exact = {"none": True, "auto": None}.get(how[0], False)
         if exact and not _mercer.parse_kernel(source.text)[1]:
             raise ValueError(
-                f"kernel={self.kernel!r} may have negative eigenvalues, and exact components of data that lies elsewhere "
-                "need a positive semi-definite one"
+                f"kernel={self.kernel!r} may have negative eigenvalues, and exact components of a cluster's data need "
+                "a positive semi-definite one"
             )
         return source.text, ("kmeans", START, None, None) if exact else how, exact
 

@@ -356,7 +356,9 @@ class KernelPCA(Estimator):
             raise ValueError("there is no inverse transform for data that comes in batches")
         first = not hasattr(self, "_sums")
         if first and hasattr(self, "_model"):
-            warn("a model that was fitted at once, or comes from a file, has no sums to add to: partial_fit begins anew")
+            warn(
+                "a model that was fitted at once, or comes from a file, has no sums to add to: partial_fit begins anew"
+            )
         return self._take_batches(iter([_data.checked(self, X, reset=first, least=2 if first else 1)]), fresh=first)
 
     def _take_batches(self, batches, *, fresh):

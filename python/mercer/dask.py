@@ -30,7 +30,7 @@ __all__ = ["PCA", "KernelPCA"]
 
 def _blocks(X):
     """Blocks of whole rows, and how many columns they have."""
-    if not hasattr(X, "dask") or not hasattr(X, "ndim") or not hasattr(X, "to_delayed"):
+    if not all(hasattr(X, name) for name in ("dask", "_meta", "ndim", "to_delayed")):
         raise TypeError(f"X is {type(X).__name__}, not a Dask array or data frame: mercer.PCA takes what is in memory")
     if X.ndim != 2:
         raise ValueError(f"a table has two dimensions, and X has {X.ndim}")
@@ -67,7 +67,7 @@ def _tree(states):
 
 
 def _put(value):
-    """A value that tasks share, sent once to where they run; what is lost with all workers, :func:`_lasting` repeats."""
+    """A value that tasks share, sent once to where they run; see :func:`_lasting` for what is lost there."""
     # The scheduler that will compute, which need not be that of a client that is there.
     client = getattr(dask.base.get_scheduler(), "__self__", None)
     if hasattr(client, "scatter"):

@@ -380,13 +380,18 @@ def test_an_error_of_the_iterator_comes_out_as_it_is(X):
             clone(estimator).fit(breaks())
 
 
-def test_too_few_rows_and_minka_s_rule_are_refused(X):
+def test_minka_s_rule_works_for_batches(X):
+    for n in (20, 211):
+        same(PCA("mle").fit(cut(X[:n], 7)), PCA("mle", svd_solver="full").fit(X[:n]))
+
+
+def test_too_few_rows_are_refused(X):
     with pytest.raises(ValueError, match="at least 2 are needed"):
         PCA(1).fit(iter([X[:1]]))
     with pytest.raises(ValueError, match=r"between 1 and min\(n_samples, n_features\)=6"):
         PCA(7).fit(iter([X]))
-    with pytest.raises(ValueError, match="'mle' needs all data at once"):
-        PCA("mle").fit(iter([X]))
+    with pytest.raises(ValueError, match="'mle' is only supported if n_samples >= n_features"):
+        PCA("mle").fit(iter([X[:5]]))
 
 
 # Kernel PCA by landmarks.
@@ -433,12 +438,13 @@ def test_the_price_of_landmarks_is_stated(curved):
     assert np.isclose(certificate.trace_error, np.trace(left), rtol=1e-3)
     assert np.isclose(certificate.trace_share, np.trace(left) / np.trace(K), rtol=1e-3)
     assert "20 landmarks" in str(certificate)
-    # Residuals of the components, which a sample of rows bounds with the confidence that it states.
+    # Residuals of the components, as a sample of rows sees them.
     u = fitted.transform(curved) / np.sqrt(fitted.eigenvalues_)
     residuals = np.linalg.norm(K @ u - u * fitted.eigenvalues_, axis=0)
     estimated, bound = certificate.sampled_residuals.T
-    assert (residuals <= bound).all()
-    assert (estimated <= bound).all()
+    assert (estimated / 2.5 < residuals).all()
+    assert (residuals < 2.5 * estimated).all()
+    assert (estimated < bound).all()
     assert 0.99 <= certificate.confidence < 1
     none = exact(curved, 3).certificate_
     assert (none.trace_error, none.trace_share, none.sampled_residuals.shape, none.confidence) == (0, 0, (0, 2), 1)
@@ -511,7 +517,7 @@ def test_a_bad_batch_leaves_landmarks_as_they_were(curved):
     for batch, message in (
         (np.where(curved > 0.9, np.nan, curved), "contains NaN"),
         (curved[:, :2], "X has 2 features"),
-        (curved * 1e200, "1e140"),
+        (curved * 1e200, "cannot be squared"),
     ):
         with pytest.raises(ValueError, match=message):
             fitted.partial_fit(batch)
