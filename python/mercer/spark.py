@@ -11,12 +11,15 @@ works.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 
 import numpy as np
 import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
 
 from . import _cluster, _mercer
+from ._base import whole
 
 __all__ = ["PCA", "KernelPCA"]
 
@@ -25,20 +28,40 @@ STATE = "part long, state binary"
 BLOCK_ROWS = 10_000
 
 
-def _numbers(frame):
-    """The columns of a frame that are numbers, and it is an error if one is not."""
+def _numbers(frame, names=None):
+    """The columns of a frame, and it is an error if one, or one of those named, is not a number."""
+    _refuse(frame)
+    if len(set(frame.columns)) < len(frame.columns):
+        raise ValueError("two columns of the frame have the same name")
+    if not frame.columns:
+        raise ValueError("the frame has no columns")
     numeric = ("byte", "short", "int", "bigint", "float", "double", "tinyint", "smallint", "boolean")
     for name, kind in frame.dtypes:
-        if kind not in numeric and not kind.startswith("decimal"):
+        if (names is None or name in names) and kind not in numeric and not kind.startswith("decimal"):
             raise TypeError(
                 f"column '{name}' has type {kind}, which is not a number: leave it out with frame.select(...)"
             )
     return frame.columns
 
 
-def _table(batch, names):
-    columns = [batch.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False) for name in names]
-    return np.column_stack(columns) if columns else np.empty((batch.num_rows, 0))
+def _refuse(frame):
+    if not hasattr(frame, "mapInArrow"):
+        name = type(frame).__name__
+        raise TypeError(f"X is {name}, not a Spark data frame: mercer.PCA takes what is in memory")
+
+
+def _selected(frame, names):
+    """These columns, by their places: `mapInArrow` does not bear names with dots."""
+    from pyspark.sql import functions as F
+
+    quoted = ("`" + name.replace("`", "``") + "`" for name in names)
+    return frame.select(*(F.col(name).alias(f"c{j}") for j, name in enumerate(quoted)))
+
+
+def _table(batch, places=None):
+    """Rows of numbers: all columns of a batch, or those in these places."""
+    columns = batch.columns if places is None else [batch.column(j) for j in places]
+    return np.column_stack([c.cast(pa.float64()).to_numpy(zero_copy_only=False) for c in columns])
 
 
 def _row(**columns):
@@ -56,10 +79,10 @@ def _mapped(frame, names, make):
 
     def run(batches):
         number = _partition()
-        blocks = (_table(batch, names) for batch in batches if batch.num_rows)
+        blocks = (_table(batch) for batch in batches if batch.num_rows)
         yield _row(part=number, state=make(blocks, number).to_bytes())
 
-    return frame.select(*names).mapInArrow(run, STATE)
+    return _selected(frame, names).mapInArrow(run, STATE)
 
 
 def _merged(states, kind):
@@ -74,25 +97,36 @@ def _merged(states, kind):
     for width in (_cluster.FAN, _cluster.FAN**2):
         states = states.groupBy(F.floor(F.col("part") / width).alias("group")).applyInArrow(run, STATE)
     found = sorted((row.part, bytes(row.state)) for row in states.collect())
+    if not found:
+        raise ValueError("there are no rows")
     return _cluster.merge([kind.from_bytes(state) for _, state in found])
 
 
 def _scores(estimator, frame, names):
     """The frame with columns of scores behind its own, when they are asked for."""
-    out = [str(name) for name in estimator.get_feature_names_out()]
-    schema = ", ".join(f"`{n}` {t}" for n, t in frame.dtypes) + "".join(f", `{n}` double" for n in out)
-    model, width = estimator._scorer(), len(names)
+    out, schema = _wider(estimator, frame)
+    model, places = estimator._scorer(), [frame.columns.index(name) for name in names]
 
     def run(batches):
         for batch in batches:
-            rows = _table(batch, names)
+            rows = _table(batch, places)
             scores = model(rows) if len(rows) else np.empty((0, len(out)))
             columns = [pa.array(scores[:, j]) for j in range(len(out))]
-            yield pa.RecordBatch.from_arrays([*batch.columns, *columns], [*batch.schema.names, *out])
+            yield pa.RecordBatch.from_arrays([*batch.columns, *columns], schema.names)
 
-    if width != estimator.n_features_in_:
-        raise ValueError(f"the frame has {width} of the {estimator.n_features_in_} columns that were fitted")
-    return frame.mapInArrow(run, schema)
+    return _selected(frame, frame.columns).mapInArrow(run, schema)
+
+
+def _wider(estimator, frame):
+    """Names of the columns of scores, and the schema of a frame with them."""
+    from pyspark.sql.types import DoubleType, StructField, StructType
+
+    out = [str(name) for name in estimator.get_feature_names_out()]
+    taken = [name for name in out if name in frame.columns]
+    if taken:
+        raise ValueError(f"the frame has a column '{taken[0]}' already: rename it, or leave it out")
+    own = [StructField(field.name, field.dataType) for field in frame.schema.fields]
+    return out, StructType(own + [StructField(name, DoubleType()) for name in out])
 
 
 class _Frames:
@@ -110,20 +144,28 @@ class _Frames:
 
     def transform(self, X):
         """The frame X with columns of scores behind its own, lazy."""
+        return _scores(self, X, self._known(X))
+
+    def _known(self, X):
+        """The names of the fitted columns, which have to be in the frame."""
+        check_is_fitted(self)
+        _refuse(X)
         names = [str(n) for n in self.feature_names_in_]
         missing = [n for n in names if n not in X.columns]
         if missing:
             raise ValueError(f"the frame has no column {', '.join(map(repr, missing[:5]))}, which was fitted")
-        return _scores(self, X, names)
+        _numbers(X, names)
+        return names
 
     def _scorer(self):
         model = self._model
         return lambda rows: model.transform(_cluster.ready(rows), _cluster.exec_of())
 
 
-class PCA(_Frames, _cluster.PCA):
+class PCA(_Frames, _cluster.PCA, auto_wrap_output_keys=None):
     """:class:`mercer.PCA` of a Spark data frame, in one look at its partitions."""
 
+    @whole
     def fit(self, X, y=None):
         """Fit the model with the columns of X, a Spark data frame."""
         names, route = self._named(X), self._stream_route()
@@ -138,13 +180,14 @@ class PCA(_Frames, _cluster.PCA):
         return lambda rows: scores(rows) / deviations
 
 
-class KernelPCA(_Frames, _cluster.KernelPCA):
+class KernelPCA(_Frames, _cluster.KernelPCA, auto_wrap_output_keys=None):
     """:class:`mercer.KernelPCA` of a Spark data frame.
 
     With ``landmarks`` in two looks at its partitions; without, exact and certified, by passes over pairs of blocks of
     rows, which are cached meanwhile.
     """
 
+    @whole
     def fit(self, X, y=None):
         """Fit the model with the columns of X, a Spark data frame."""
         names = self._named(X)
@@ -166,7 +209,7 @@ class KernelPCA(_Frames, _cluster.KernelPCA):
 
         def cut(batches):
             number = _partition()
-            rows = (_table(batch, names) for batch in batches if batch.num_rows)
+            rows = (_table(batch) + 0.0 for batch in batches if batch.num_rows)
             for at, block in enumerate(_blocks(rows, BLOCK_ROWS)):
                 yield _row(id=number * 2**20 + at, rows=block.tobytes())
 
@@ -176,12 +219,16 @@ class KernelPCA(_Frames, _cluster.KernelPCA):
                     rows = _array(rows, d)
                     diagonal, square, reach = basis.facts(rows)
                     scores = start.transform(rows, _cluster.exec_of())
-                    yield _row(id=number, diagonal=diagonal.tobytes(), square=square, reach=reach, z=scores.tobytes())
+                    facts = {"diagonal": diagonal.tobytes(), "square": square, "reach": reach}
+                    yield _row(id=number, digest=_digest(rows), z=scores.tobytes(), **facts)
 
-        blocks = frame.select(*names).mapInArrow(cut, "id long, rows binary").cache()
-        facts = "id long, diagonal binary, square double, reach double, z binary"
+        # Sorted, so that a partition that is lost and made again is cut into the same blocks: rows that were sent from
+        # one executor to another come in any order.
+        rows = _selected(frame, names)
+        blocks = rows.sortWithinPartitions(*rows.columns).mapInArrow(cut, "id long, rows binary").cache()
+        facts = "id long, digest binary, z binary, diagonal binary, square double, reach double"
         seen = sorted(blocks.mapInArrow(look, facts).collect(), key=lambda row: row.id)
-        order = {row.id: number for number, row in enumerate(seen)}
+        order = {row.id: (number, bytes(row.digest)) for number, row in enumerate(seen)}
         facts = [(np.frombuffer(row.diagonal), row.square, row.reach) for row in seen]
         ends = np.cumsum([0] + [len(f[0]) for f in facts])
         first = np.vstack([_array(row.z, -1, len(f[0])) for row, f in zip(seen, facts, strict=True)])
@@ -196,10 +243,9 @@ class KernelPCA(_Frames, _cluster.KernelPCA):
             def run(batches):
                 for batch in batches:
                     for row in batch.to_pylist():
-                        i, j = order[row["a_id"]], order[row["b_id"]]
-                        mine = (i, _array(row["a"], d), pieces[i])
-                        theirs = None if i == j else (j, _array(row["b"], d), pieces[j])
-                        state = _cluster.pair(basis, mine, theirs, swift)
+                        (i, a), (j, b) = (_known_block(order, row[f"{s}_id"], row[s], d) for s in ("a", "b"))
+                        other = None if i == j else (j, b, pieces[j])
+                        state = _cluster.pair(basis, (i, a, pieces[i]), other, swift)
                         for number in {i, j}:
                             squares = state.squares if number == i else 0.0
                             yield _row(
@@ -219,45 +265,86 @@ class KernelPCA(_Frames, _cluster.KernelPCA):
             values = np.vstack([_array(row.y, width) for row in images])
             return np.ascontiguousarray(values.T), float(np.sqrt(sum(row.squares for row in images)))
 
-        self._fit_remote(facts, first, apply)
+        try:
+            self._fit_remote(facts, first, apply)
+        except BaseException:
+            blocks.unpersist()
+            raise
+        if hasattr(self, "_fitted"):
+            self._fitted.unpersist()
         self._fitted, self._order, self._ends = blocks, order, ends
         return self
 
     def transform(self, X):
         """The frame X with columns of scores behind its own, lazy; of an exact model sums over the fitted blocks."""
-        return self._transform_exact(X) if self._is_remote else super().transform(X)
+        names = self._known(X)
+        return self._transform_exact(X, names) if self._is_remote else super().transform(X)
 
-    def _transform_exact(self, frame):
-        """Every row against every fitted block."""
+    def _transform_exact(self, frame, names):
+        """Every batch of rows against every fitted block; the frame is gone through once, and its rows go along."""
         from pyspark.sql import functions as F
 
-        names, d = [str(n) for n in self.feature_names_in_], self.n_features_in_
-        out = [str(name) for name in self.get_feature_names_out()]
+        k, d, schema = self._n_features_out, self.n_features_in_, _wider(self, frame)[1]
         basis, offset = self._basis, np.asarray(self._model.offset()[0])
         order, alpha = self._order, np.split(self._model.alpha(), self._ends[1:-1])
-        key = "_mercer_row"
-        numbered = frame.withColumn(key, F.monotonically_increasing_id())
+        most, places = len(order), [frame.columns.index(name) for name in names]
 
         def cut(batches):
-            for batch in batches:
-                rows = _table(batch, names)
-                yield _row(rows=rows.tobytes(), keys=batch.column(key).to_numpy(zero_copy_only=False).tobytes())
+            part = _partition()
+            for at, batch in enumerate(b for b in batches if b.num_rows):
+                rows = _table(batch, places)
+                sink = pa.BufferOutputStream()
+                with pa.ipc.new_stream(sink, batch.schema) as stream:
+                    stream.write_batch(batch)
+                all_of_it = sink.getvalue().to_pybytes()
+                yield _row(key=f"{part} {at} {_digest(all_of_it).hex()}", rows=rows.tobytes(), whole=all_of_it)
 
         def run(batches):
             for batch in batches:
                 for row in batch.to_pylist():
-                    rows = _array(row["rows"], d)
-                    part = _cluster.scores_part(basis, rows, _array(row["a"], d), alpha[order[row["a_id"]]])
-                    keys = np.frombuffer(row["keys"], dtype=np.int64)
-                    columns = {key: keys, "other": np.full(len(rows), row["a_id"])}
-                    yield pa.RecordBatch.from_pydict({**columns, **{n: part[:, j] for j, n in enumerate(out)}})
+                    i, fitted = _known_block(order, row["a_id"], row["a"], d)
+                    part = _cluster.scores_part(basis, _array(row["rows"], d), fitted, alpha[i])
+                    # The rows themselves go with one of the parts.
+                    yield _row(key=row["key"], other=i, part=part.tobytes(), whole=row["whole"] if i == 0 else b"")
+
+        def total(table):
+            table = table.sort_by("other")
+            if table.column("other").to_pylist() != list(range(most)):
+                raise RuntimeError("the rows of the frame came in another order when they were made again: cache it")
+            scores = sum(_array(part, k) for part in table.column("part").to_pylist()) - offset
+            return pa.table({"whole": [table.column("whole")[0].as_py()], "scores": [scores.tobytes()]})
+
+        # The rows are unpacked by `mapInArrow`, which, unlike `applyInArrow`, takes its own time zones back.
+        def unpack(batches):
+            for batch in batches:
+                for row in batch.to_pylist():
+                    scores = _array(row["scores"], k)
+                    for rows in pa.ipc.open_stream(row["whole"]):
+                        columns = [*rows.columns, *(pa.array(scores[:, j]) for j in range(k))]
+                        yield pa.RecordBatch.from_arrays(columns, schema.names)
 
         fitted = self._fitted.select(F.col("id").alias("a_id"), F.col("rows").alias("a"))
-        new = numbered.select(key, *names).mapInArrow(cut, "rows binary, keys binary")
-        schema = f"`{key}` long, other long" + "".join(f", `{n}` double" for n in out)
-        parts = new.crossJoin(fitted).mapInArrow(run, schema)
-        sums = [(F.sum(n) - F.lit(float(offset[j]))).alias(n) for j, n in enumerate(out)]
-        return numbered.join(parts.groupBy(key).agg(*sums), key, "left").drop(key)
+        new = (
+            _selected(frame, frame.columns).mapInArrow(cut, "key string, rows binary, whole binary").repartition("key")
+        )
+        parts = new.crossJoin(fitted).mapInArrow(run, "key string, other long, part binary, whole binary")
+        sums = parts.groupBy("key").applyInArrow(total, "whole binary, scores binary")
+        return sums.mapInArrow(unpack, schema)
+
+
+def _digest(data):
+    """A few bytes that tell other bytes apart."""
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _known_block(order, name, rows, d):
+    """The number and the rows of a block, which have to be those that were seen first."""
+    number, digest = order[name]
+    if _digest(rows) != digest:
+        raise RuntimeError(
+            "a partition has other rows than before: its source has to give the same each time; cache it"
+        )
+    return number, _array(rows, d)
 
 
 def _array(data, d, n=-1):
