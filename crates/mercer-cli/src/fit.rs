@@ -44,6 +44,9 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         return explain(&data.describe(), &spec.describe(&args.model), spec.plan(shape, &exec), &exec, terminal);
     }
     let plan = spec.plan(shape, &exec).map_err(|e| data.about(e))?;
+    if plan.route == "landmarks" && args.checkpoint.is_some() {
+        return Err(Failure::Usage("the argument '--checkpoint' is for exact components: add '--approx none'".into()));
+    }
 
     let (model, scores, watch) = spec.fit_watched(args, &data, run, exec, terminal)?;
     let saved = SavedModel { model, columns: data.columns.clone(), front: None };
@@ -163,6 +166,11 @@ impl Spec {
         };
         let components = args.components.unwrap_or(Components::Count(DEFAULT_COMPONENTS.min(n)));
         let mut kernel = kernel.components(components).standardise(args.scale);
+        if precomputed
+            && (args.landmarks.is_some() || args.trace_error.is_some() || matches!(args.approx, ApproxArg::Nystroem(_)))
+        {
+            return Err(Failure::Usage("landmarks are points, and '--kernel precomputed' has none".into()));
+        }
         if !precomputed {
             kernel = kernel.approx(approx(args, d, run)?);
         }
@@ -278,7 +286,17 @@ fn approx(args: &ModelArgs, d: usize, run: &RunArgs) -> Result<Approx> {
         ApproxArg::Auto => None,
         ApproxArg::Nystroem(m) => m,
     };
+    if args.tolerance.is_some() {
+        return Err(Failure::Usage(
+            "the argument '--tolerance' is for exact components, and these are by landmarks".into(),
+        ));
+    }
     if let Some(share) = args.trace_error {
+        if !(share > 0.0 && share < 1.0) {
+            return Err(Failure::Usage(format!(
+                "'--trace-error' is a share of the variance between 0 and 1, not {share}"
+            )));
+        }
         if wanted.is_some() {
             return Err(Failure::Usage(
                 "a number of landmarks cannot be used with '--trace-error', which finds it".into(),
@@ -294,12 +312,15 @@ fn approx(args: &ModelArgs, d: usize, run: &RunArgs) -> Result<Approx> {
         Some("rpcholesky") => Landmarks::RpCholesky(m),
         Some(file) => {
             let points = mercer_io::read_with(file, &input::plain_options(run))?.points()?;
-            if points.d() != d || wanted.is_some_and(|m| m != points.n()) {
-                let (n, found) = (points.n(), points.d());
+            let (n, found) = (points.n(), points.d());
+            if let Some(m) = wanted.filter(|m| *m != n) {
+                return Err(Failure::Usage(format!(
+                    "{file} has {n} landmarks, and '--approx nystroem={m}' asks for {m}"
+                )));
+            }
+            if found != d {
                 return Err(Failure::Error {
-                    message: format!(
-                        "{file}: has {n} landmarks of {found} numeric columns, where {d} columns are needed"
-                    ),
+                    message: format!("{file}: has landmarks of {found} numeric columns, where {d} are needed"),
                     help: Some("it needs the numeric columns of the data, in their order, and nothing else".into()),
                 });
             }
@@ -437,7 +458,12 @@ pub(crate) fn summarise(
             let mut words = vec!["mercer".to_string(), "explore".into()];
             words.extend(told.names.first().filter(|name| told.names.len() == 1 && *name != "-").cloned());
             let explore = mercer_view::shell(&words);
-            let plot = mercer_view::shell(&["mercer".to_string(), "plot".into(), files[0].clone()]);
+            // Scores if there are any, else what the model says of itself.
+            let plot = match args.no_scores {
+                false => vec![files[0].clone()],
+                true => vec![files[files.len() - 1].clone(), "--kind".into(), "scree".into()],
+            };
+            let plot = mercer_view::shell(&[vec!["mercer".to_string(), "plot".into()], plot].concat());
             line(out, "next", format!("{plot}   |   {explore}"))?;
         }
     }

@@ -19,8 +19,6 @@ use mercer_view::component;
 
 /// Data is read batch by batch when so many times its size is more than the memory: the table, and the points made of it.
 const COPIES: u64 = 3;
-/// Texts that are packed are about so many times larger when they are not.
-const PACKED: u64 = 6;
 
 /// Rows that come in batches.
 pub(crate) struct Rows {
@@ -49,8 +47,12 @@ pub(crate) fn open(args: &DataArgs, run: &RunArgs, asked_for: bool) -> Result<Op
         Err(_) if input::is_single(args) && !asked_for => return Ok(None),
         other => other?,
     };
-    let packed = args.data.iter().any(|name| name.ends_with(".zst") || name.ends_with(".gz"));
-    let size = stream.table_bytes().unwrap_or(stream.file_bytes() * if packed { PACKED } else { 1 });
+    let size = match stream.table_bytes() {
+        Some(bytes) => bytes,
+        // How much is in a packed text is known when it was looked through, as far as that matters.
+        None if stream.is_packed() && !asked_for => unpacked(&stream, budget / COPIES)?,
+        None => stream.file_bytes(),
+    };
     if !asked_for && size.saturating_mul(COPIES) <= budget {
         return Ok(None);
     }
@@ -60,6 +62,19 @@ pub(crate) fn open(args: &DataArgs, run: &RunArgs, asked_for: bool) -> Result<Op
     rows.labels = first.kept.names().into_iter().map(String::from).collect();
     rows.columns = first.columns;
     Ok(Some(rows))
+}
+
+/// The bytes of a packed table when it is not, as far as `enough`.
+fn unpacked(stream: &Stream, enough: u64) -> Result<u64> {
+    let mut bytes = 0;
+    for batch in stream.batches()? {
+        let table = batch?.table;
+        bytes += (table.rows() * table.columns.len() * 8) as u64;
+        if bytes > enough {
+            break;
+        }
+    }
+    Ok(bytes)
 }
 
 /// The same data with missing values left out, to look at names and types alone.
@@ -107,8 +122,12 @@ impl Rows {
             progress.go_on()?;
             let table = batch?.table;
             let here = table.rows() as u64;
-            let model = wanted.map(|saved| (saved.columns.as_slice(), saved.model.column_means()));
-            let input = input::split(&plain, table, kept, model)?;
+            // In the order of the model, or of the choice, which need not be that of the file.
+            let order = match wanted {
+                Some(saved) => (saved.columns.as_slice(), saved.model.column_means()),
+                None => (self.columns.as_slice(), None),
+            };
+            let input = input::split(&plain, table, kept, Some(order))?;
             rows += input.points.n() as u64;
             dropped += here - input.points.n() as u64;
             filled += input.notes.iter().filter(|n| n.contains("replaced")).count() as u64;
@@ -191,6 +210,12 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
                 .into(),
         ));
     }
+    if args.checkpoint.is_some() {
+        return Err(Failure::Usage(
+            "the argument '--checkpoint' is for fits of rows that are in memory, by passes".into(),
+        ));
+    }
+    forward(args.output.as_deref(), args.format.into())?;
     let mut progress = Line::new(terminal);
     let exec = progress.exec(exec(run));
     let mut spec = Spec::new(&args.model, choice, (usize::MAX, rows.d()), run)?;
@@ -203,7 +228,8 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
     let found = match &mut spec {
         Spec::Pca(pca) => fit_pca(pca, args, &rows, &exec, &mut progress)?,
         Spec::Kernel(_, true) => {
-            return Err(Failure::Usage("a Gram matrix has to fit the memory: raise it with --memory".into()));
+            let remedy = if args.stream { "leave out --stream" } else { "raise it with --memory" };
+            return Err(Failure::Usage(format!("a Gram matrix has to fit the memory: {remedy}")));
         }
         Spec::Kernel(kernel, false) => fit_kernel(kernel, args, &rows, &exec, &mut progress)?,
     };
@@ -243,6 +269,16 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
     Ok(Outcome::Done)
 }
 
+/// NPY has its number of rows in front, which is not known before the last of them.
+fn forward(output: Option<&str>, format: Format) -> Result<()> {
+    match (output, format) {
+        (Some("-"), Format::Npy) => Err(Failure::Usage(
+            "NPY cannot be written to standard output batch by batch: name a file, or write csv or parquet".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The plan for batches: of kernels by landmarks, unless they are asked to be exact.
 fn plan(spec: &Spec, (n, d): (usize, usize), exec: &Exec) -> mercer::Result<Plan> {
     match spec {
@@ -270,6 +306,10 @@ fn fit_pca(pca: &mut Pca, args: &FitArgs, rows: &Rows, exec: &Exec, progress: &m
         let model = pca.finish(&state, exec).map_err(|e| progress.go_on().err().unwrap_or(e.into()))?;
         Ok((state, model, notes))
     };
+    // What the sums need is known before any row is read.
+    let known = rows.stream.rows().map_or(usize::MAX, |n| n as usize);
+    let route = if pca.chosen_route() == Route::Auto { Route::Covariance } else { pca.chosen_route() };
+    pca.clone().components(Components::All).route(route).plan(known, rows.d(), exec)?;
     let (state, mut model, mut notes) = look(pca, progress)?;
     if model.loses_digits() && pca.chosen_route() == Route::Auto {
         let lost = model.notes().first().cloned().unwrap_or_default();
@@ -305,29 +345,33 @@ fn fit_kernel(kernel: &mut KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec, 
         ));
     }
     *kernel = kernel.clone().kernel_of(basis.kernel().clone());
-    let why = format!("{}; the data is read batch by batch", spec.wanted_landmarks(exec));
+    let why = format!("{}; the data is read batch by batch", spec.wanted_landmarks(exec).of(basis.landmarks()));
     let model = AnyModel::KernelPca(model);
     Ok(Found { model, rows: state.n(), ranges: survey.ranges(), notes, why, how: BATCHES })
 }
 
 /// Exact components of an NPY file that is mapped into memory: its rows are not copied before they are made ready.
 fn fit_mapped(kernel: &KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec) -> Result<Found> {
-    let refused = || {
-        Failure::Error {
-        message: format!("{}: exact kernel PCA needs all rows in memory, and they do not fit", rows.stream.source()),
-        help: Some(
-            "raise --memory, take landmarks with --approx nystroem, or store the rows as one float64 or float32 NPY file, \
-             which is mapped"
-                .into(),
-        ),
-    }
+    let refused = || Failure::Error {
+        message: format!("{}: exact kernel PCA needs all rows in memory", rows.stream.source()),
+        help: Some(format!(
+            "{}, take landmarks with --approx nystroem, or store the rows as one float64 or float32 NPY file, which is mapped",
+            if args.stream { "leave out --stream" } else { "raise --memory" }
+        )),
     };
     let [name] = args.data.data.as_slice() else { return Err(refused()) };
-    if Format::of_name(name) != Some(Format::Npy) || rows.d() != rows.stream.columns().len() {
+    let names: Vec<&str> = rows.stream.columns().iter().map(|c| c.name.as_str()).collect();
+    let plain = Format::of_name(name) == Some(Format::Npy) && rows.columns == names;
+    if !plain || !matches!(args.data.read.missing, MissingArg::Error) {
         return Err(refused());
     }
     let mapped = MappedNpy::open(name)?;
-    let about = |e: mercer::Error| Failure::from(e).about(name);
+    let about = |e: mercer::Error| match e.kind() {
+        mercer::ErrorKind::Cancelled => {
+            Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None }
+        }
+        _ => Failure::from(e).about(name),
+    };
     let model = match mapped.points() {
         MappedPoints::F64(x) => kernel.fit_with(x, exec),
         MappedPoints::F32(x) => kernel.fit_with(x, exec),
@@ -371,6 +415,7 @@ pub(crate) fn transform(
     let exec = progress.exec(exec(run));
     let by_name = Format::of_name(&args.output.output);
     let format = args.output.format.map(Format::from).or(by_name).unwrap_or(Format::Csv);
+    forward(Some(&args.output.output), format)?;
     let notes = if args.output.output == "-" {
         let out = (TableWriter::new(std::io::stdout(), format), args.errors);
         let (out, notes) = scores(rows, &args.data, saved, Some(saved), out, &exec, &mut progress)?;

@@ -11,6 +11,7 @@ use mercer_view::{component, short};
 
 pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
+    unpacked(&args.output.output)?;
     if let Some(rows) = stream::open(&args.data, run, args.stream)? {
         return stream::transform(args, run, &saved, &rows, terminal);
     }
@@ -94,6 +95,16 @@ fn guess(table: &Table, scores: &[String], points: &[String]) -> Result<bool> {
             help: Some("say which with --from scores or --from points".into()),
         }),
         (false, _) => Ok(false),
+    }
+}
+
+/// Refuses names that promise a packed file: texts are written as they are.
+fn unpacked(name: &str) -> Result<()> {
+    match name.ends_with(".gz") || name.ends_with(".zst") {
+        true => Err(Failure::Usage(format!(
+            "{name}: files are not packed when they are written: name it without the last end"
+        ))),
+        false => Ok(()),
     }
 }
 

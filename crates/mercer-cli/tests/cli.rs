@@ -206,7 +206,10 @@ fn explain_prints_the_plan_and_stops() {
         &run.fails(1, &["fit", "digits", "--kernel", "rbf", "-k", "all", "--memory", "50M"]),
         &["155 MB", "50 MB", "ask for a number of components", "help"],
     );
-    has(&run.fails(1, &["fit", "digits", "--kernel", "rbf", "--memory", "5M"]), &["5.0 MB", "--memory", "help"]);
+    has(
+        &run.fails(1, &["fit", "digits", "--kernel", "rbf", "--memory", "5M", "--approx", "none"]),
+        &["5.0 MB", "--memory", "help"],
+    );
     let refused = run.output(&["fit", "digits", "--kernel", "rbf", "-k", "all", "--memory", "50M", "--explain"]);
     assert_eq!(refused.status.code(), Some(1));
     has(&String::from_utf8_lossy(&refused.stdout), &["budget     50 MB", "refused", "155 MB"]);
@@ -219,7 +222,7 @@ fn explain_and_fit_agree_on_what_fits() {
     let run = Run::new();
     let mut seen = std::collections::BTreeSet::new();
     for budget in (16..32).map(|half| format!("{}K", half * 500)) {
-        let words = ["fit", "digits", "--kernel", "gaussian", "-k", "3", "--memory", &budget];
+        let words = ["fit", "digits", "--kernel", "gaussian", "-k", "3", "--approx", "none", "--memory", &budget];
         let explained = run.output(&[&words[..], &["--explain"]].concat()).status.code();
         assert_eq!(explained, run.output(&words).status.code(), "{budget}");
         seen.insert(explained);

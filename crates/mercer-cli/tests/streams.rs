@@ -269,3 +269,45 @@ fn memory_is_bounded() {
     let bounded = peak(&[&["fit", "big.npy", "-k", "5", "-o", "small"], &landmarks[..]].concat());
     assert!(bounded < 75_000_000, "{bounded} bytes");
 }
+
+/// Columns chosen in another order than that of the file are named right.
+#[test]
+fn a_choice_of_columns_has_its_own_order() {
+    let folder = folder();
+    for (input, kernel) in [("all.csv", vec![]), ("all.csv", vec!["--kernel", "gaussian", "--approx", "nystroem=50"])] {
+        let words =
+            [&["fit", input, "--select", "c,a,b", "-k", "2", "-o", "chosen", "--stream", "-q"], &kernel[..]].concat();
+        folder.ok(&words);
+        let again = folder.ok(&["transform", "chosen.mercer.safetensors", input, "--select", "a,b,c"]);
+        let fitted = folder.text("chosen.scores.csv");
+        let last = |text: &str| text.lines().nth(7).and_then(|l| l.rsplit(',').next().map(String::from));
+        assert_eq!(last(&again), last(&fitted), "{kernel:?}");
+        let info = json(&folder.ok(&["info", "chosen.mercer.safetensors", "--json"]));
+        assert_eq!(info["columns"], serde_json::json!(["c", "a", "b"]));
+    }
+    let exact = ["--kernel", "gaussian", "--approx", "none", "--stream", "--select", "x3,x1"];
+    folder.fails(1, &[&["fit", "all.npy", "-k", "2"], &exact[..]].concat());
+}
+
+#[cfg(unix)]
+#[test]
+fn outputs_that_fail_are_not_blamed_on_the_input() {
+    let folder = folder();
+    let model = identity(&folder);
+    let binary = env!("CARGO_BIN_EXE_mercer");
+    let shell = |script: String| {
+        let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().expect("runs");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    assert_eq!(
+        shell(format!("{binary} transform {model} all.csv --stream | head -n 1")),
+        "",
+        "a closed pipe is no error"
+    );
+    let full = shell(format!("{binary} transform {model} all.csv --stream > /dev/full"));
+    assert!(full.contains("output") && !full.contains("all.csv"), "{full}");
+    let npy = folder.fails(2, &["transform", &model, "all.csv", "--stream", "--format", "npy"]);
+    assert!(npy.contains("standard output"), "{npy}");
+    folder.fails(2, &["transform", &model, "all.csv", "-o", "x.csv.gz"]);
+    folder.fails(2, &["fit", "all.csv", "--kernel", "gaussian", "--stream", "--checkpoint", "c"]);
+}

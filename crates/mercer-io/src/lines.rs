@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::packing::{Packing, cut_off};
 
 /// The longest record: a quote that is never closed makes the rest of a file one.
-const LONGEST: usize = 64 << 20;
+const LONGEST: usize = 8 << 20;
 
 /// What is read at a time.
 const STEP: usize = 1 << 20;

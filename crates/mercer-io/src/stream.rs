@@ -152,6 +152,11 @@ impl Stream {
         self.files.iter().map(|f| f.size).fold(0, u64::saturating_add)
     }
 
+    /// Whether a file is a packed text, whose size tells little.
+    pub fn is_packed(&self) -> bool {
+        self.files.iter().any(|f| f.packing != crate::packing::Packing::None)
+    }
+
     /// What is read, for messages.
     pub fn source(&self) -> String {
         let first = self.files.first().map_or("", |f| f.name.as_str());

@@ -2,6 +2,8 @@
 
 use std::io::{Cursor, Seek, SeekFrom, Write};
 
+use parquet::errors::ParquetError;
+
 use crate::error::{Error, Result};
 use crate::npy;
 use crate::parquet_file::ParquetWriter;
@@ -77,19 +79,19 @@ impl<W: Write + Send> TableWriter<W> {
                 help: "rows of one table have the same columns".into(),
             });
         }
-        self.write_rows(table, first).map_err(|what| self.damaged(&table.source, what))?;
+        self.write_rows(table, first).map_err(|e| self.failed(e))?;
         self.rows += table.rows() as u64;
         Ok(())
     }
 
-    fn write_rows(&mut self, table: &Table, first: bool) -> std::result::Result<(), String> {
+    fn write_rows(&mut self, table: &Table, first: bool) -> std::io::Result<()> {
         if let Way::ParquetToBe(_) = self.way {
             let Way::ParquetToBe(out) = std::mem::replace(&mut self.way, Way::Lost) else { return Ok(()) };
-            self.way = Way::Parquet(Box::new(ParquetWriter::new(out, table).map_err(|e| e.to_string())?));
+            self.way = Way::Parquet(Box::new(ParquetWriter::new(out, table).map_err(parquet_failed)?));
         }
         match &mut self.way {
             Way::Text(writer) => {
-                let mut write = |fields: Vec<String>| writer.write_record(fields).map_err(|e| e.to_string());
+                let mut write = |fields: Vec<String>| writer.write_record(fields).map_err(std::io::Error::from);
                 if first {
                     write(table.names().into_iter().map(String::from).collect())?;
                 }
@@ -98,17 +100,17 @@ impl<W: Write + Send> TableWriter<W> {
             Way::Npy(out) => {
                 if first {
                     let d = table.columns.iter().filter(|c| c.is_numeric()).count();
-                    out.write_all(&npy::header(0, d)).map_err(|e| e.to_string())?;
+                    out.write_all(&npy::header(0, d))?;
                 }
-                npy::write_rows(table, out).map_err(|e| e.to_string())
+                npy::write_rows(table, out)
             }
-            Way::Parquet(writer) => writer.write(table).map_err(|e| e.to_string()),
-            Way::ParquetToBe(_) | Way::Lost => Err("it could not be begun".into()),
+            Way::Parquet(writer) => writer.write(table).map_err(parquet_failed),
+            Way::ParquetToBe(_) | Way::Lost => Err(std::io::Error::other("it could not be begun")),
         }
     }
 
-    fn damaged(&self, source: &str, what: impl ToString) -> Error {
-        Error::damaged(source, self.format.extension(), what)
+    fn failed(&self, error: std::io::Error) -> Error {
+        Error::io("the output", "written")(error)
     }
 
     /// Writes what is still held back, and gives the output back. For outputs that only go forward, like pipes: NPY has
@@ -128,13 +130,14 @@ impl<W: Write + Send> TableWriter<W> {
     }
 
     fn end(self) -> Result<W> {
-        let lost = |what: String| Error::damaged("the output", self.format.extension(), what);
-        let mut out = match self.way {
-            Way::Text(writer) => writer.into_inner().map_err(|e| lost(e.error().to_string()))?,
-            Way::Npy(out) | Way::ParquetToBe(out) => out,
-            Way::Parquet(writer) => writer.finish().map_err(|e| lost(e.to_string()))?,
-            Way::Lost => return Err(lost("it could not be begun".into())),
+        let lost = Error::io("the output", "written");
+        let out = match self.way {
+            Way::Text(writer) => writer.into_inner().map_err(csv::IntoInnerError::into_error),
+            Way::Npy(out) | Way::ParquetToBe(out) => Ok(out),
+            Way::Parquet(writer) => writer.finish().map_err(parquet_failed),
+            Way::Lost => Err(std::io::Error::other("it could not be begun")),
         };
+        let mut out = out.map_err(lost)?;
         out.flush().map_err(Error::io("the output", "written"))?;
         Ok(out)
     }
@@ -159,6 +162,17 @@ impl<W: Write + Seek + Send> TableWriter<W> {
             put(&mut out).map_err(Error::io("the output", "written"))?;
         }
         Ok(out)
+    }
+}
+
+/// What is wrong with the output, or with what was to be written.
+fn parquet_failed(error: ParquetError) -> std::io::Error {
+    match error {
+        ParquetError::External(e) => match e.downcast::<std::io::Error>() {
+            Ok(e) => *e,
+            Err(e) => std::io::Error::other(e),
+        },
+        e => std::io::Error::other(e),
     }
 }
 

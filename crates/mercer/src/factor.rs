@@ -100,7 +100,9 @@ impl Factor {
         let d = columns.d();
         let rows = reader.numbers()?;
         let n = rows.len().checked_div(d).unwrap_or(0);
-        let sound = rows.len() == n * d && n <= d && rows.iter().all(|v| v.is_finite());
+        // As many rows as there are points, or dimensions.
+        let least = usize::try_from(columns.n()).unwrap_or(usize::MAX).min(d);
+        let sound = rows.len() == n * d && (least..=d).contains(&n) && rows.iter().all(|v| v.is_finite());
         if !sound {
             return Err(crate::wire::damaged("its rows do not fit its dimensions"));
         }

@@ -9,7 +9,7 @@ use crate::exec::Exec;
 use crate::linalg;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::{Real, SQUARABLE};
-use crate::wire::{Reader, Writer, damaged};
+use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
 /// Rows that are centred and multiplied together.
 const CHUNK: usize = 512;
@@ -137,6 +137,9 @@ impl Moments {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let columns = Columns::read(reader)?;
         let scatter = reader.lower_half(columns.mean.len())?;
+        if columns.n == 0 && scatter.as_slice().iter().any(|v| *v != 0.0) {
+            return Err(damaged("it has a scatter of no points"));
+        }
         Ok(Moments { columns, scatter })
     }
 
@@ -369,6 +372,9 @@ impl Columns {
             return Err(damaged("its lists have different lengths"));
         }
         let columns = Columns { n, mean, rest, squares, low, high };
+        if n > MOST_POINTS {
+            return Err(damaged("they are of more points than there can be"));
+        }
         if n == 0 {
             return if columns == Columns::empty(d) { Ok(columns) } else { Err(damaged("it has sums of no points")) };
         }
@@ -380,6 +386,7 @@ impl Columns {
                 && (low - 1e-9 * reach..=high + 1e-9 * reach).contains(&mean)
                 && columns.rest[j].abs() <= reach
                 && columns.squares[j].is_finite()
+                && columns.squares[j] >= -1e-9 * n as f64 * reach * reach
         };
         if (0..d).all(sound) { Ok(columns) } else { Err(damaged("its means and ranges do not fit together")) }
     }

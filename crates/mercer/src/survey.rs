@@ -75,7 +75,7 @@ impl Survey {
             self.square = self.square.max(row.iter().map(|v| v.to_f64() * v.to_f64()).sum());
             if number < ceiling {
                 self.sample.push((number, row.iter().map(|v| v.to_f64()).collect()));
-                if self.sample.len() > 2 * self.most {
+                if self.sample.len() / 2 > self.most {
                     self.settle();
                     ceiling = self.ceiling();
                 }
@@ -172,7 +172,12 @@ impl Survey {
             sample.push((reader.count()?, reader.finite("coordinates", columns.d())?));
         }
         reader.end()?;
-        if sample.len() > most || sample.len() as u64 > columns.n() || !(square.is_finite() && square >= 0.0) {
+        let ascending = sample.windows(2).all(|w| w[0].0 <= w[1].0);
+        if sample.len() > most
+            || sample.len() as u64 > columns.n()
+            || !ascending
+            || !(square.is_finite() && square >= 0.0)
+        {
             return Err(damaged("their sample does not fit their count"));
         }
         Ok(Survey { columns, most, part, seen, sample, square })

@@ -7,6 +7,8 @@ const MAGIC: &[u8] = b"mercer-state/";
 /// Of all states; raised when the layout of any of them changes.
 const VERSION: u8 = 1;
 const CHECKSUM: usize = 8;
+/// No state is of more points: counts beyond are no longer exact as f64.
+pub(crate) const MOST_POINTS: u64 = 1 << 53;
 
 /// Puts the parts of a state one after the other.
 pub(crate) struct Writer(Vec<u8>);
@@ -181,6 +183,15 @@ fn checksum(bytes: &[u8]) -> u64 {
     chunks.fold(rest ^ 0xcbf2_9ce4_8422_2325, |sum, b| {
         step(sum, u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
     })
+}
+
+/// The bytes with the checksum that they should have: what a test needs to look behind it.
+#[cfg(feature = "testing")]
+pub fn signed_again(bytes: &[u8]) -> Vec<u8> {
+    let body = &bytes[..bytes.len().saturating_sub(CHECKSUM)];
+    let mut bytes = body.to_vec();
+    bytes.extend(checksum(body).to_le_bytes());
+    bytes
 }
 
 #[cfg(test)]

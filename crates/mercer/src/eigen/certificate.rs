@@ -111,13 +111,13 @@ impl Approximation {
         self.residuals.iter().map(|r| r.0).collect()
     }
 
-    /// What each residual is below, with [`Approximation::confidence`]: three standard errors above its estimate; the trace error
-    /// where the sample sees too little of a component.
+    /// What each residual is below, with [`Approximation::confidence`] for each: six standard errors above its estimate; the trace
+    /// error where the sample sees too little of a component.
     pub fn residual_bounds(&self) -> Vec<f64> {
         self.residuals.iter().map(|r| r.1).collect()
     }
 
-    /// The confidence of the bounds on residuals, for entries whose squares have a mean that a sample can tell.
+    /// The confidence of each of the bounds on residuals. It was measured, on data with and without outliers; it is no theorem.
     pub fn confidence(&self) -> f64 {
         self.confidence
     }
@@ -247,10 +247,8 @@ impl Certificate {
     pub(crate) fn of_landmarks(eigenvalues: &[f64], k: usize, approximation: Approximation, rounding: f64) -> Self {
         let slack = approximation.trace_error + rounding;
         let values = &eigenvalues[..k];
-        let residuals: Vec<f64> = match approximation.residuals.len() {
-            0 => vec![slack; k],
-            _ => approximation.residuals.iter().map(|r| r.1 + rounding).collect(),
-        };
+        // |K~u - theta u| = |HEu| is at most the trace; what a sample says of it is no bound.
+        let residuals = vec![approximation.trace_error; k];
         let next = eigenvalues.get(k).map_or(0.0, |v| v.max(0.0)) + slack;
         let upper = |i: usize| if i < k { values[i] + slack } else { next };
         Certificate {
@@ -510,16 +508,22 @@ impl fmt::Display for Certificate {
             let share = |v: f64| if self.scale > 0.0 { v / self.scale } else { 0.0 };
             write!(
                 f,
-                "approximate, by {} landmarks: they leave {:.1e} of the variance, so that no eigenvalue is too small by \
-                 more than {:.1e} of the largest",
+                "approximate, by {} landmarks: they leave {:.1e} of the variance, ",
                 a.landmarks,
-                a.trace_share(),
-                share(a.trace_error + self.rounding),
+                a.trace_share()
             )?;
+            match share(a.trace_error + self.rounding) {
+                bound if bound < 1.0 => {
+                    write!(f, "so that no eigenvalue is too small by more than {bound:.1e} of the largest")?
+                }
+                _ => f.write_str("too much to bound an eigenvalue")?,
+            }
             if let Some(worst) = a.residuals.iter().map(|r| r.1).reduce(f64::max) {
-                let (rows, sure) = (a.sampled, 100.0 * a.confidence);
-                let worst = share(worst);
-                write!(f, "; residuals below {worst:.1e} of it, by a sample of {rows} rows ({sure:.1} % sure)")?;
+                let (rows, sure, worst) = (a.sampled, 100.0 * a.confidence, share(worst));
+                write!(
+                    f,
+                    "; residuals are below {worst:.1e} of it, as a sample of {rows} rows tells ({sure:.0} % sure of each)"
+                )?;
             }
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use super::landmark_state::{LandmarkBasis, LandmarkState};
 use super::{KernelPca, KernelPcaModel};
+use crate::eigen::Approximation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Exec, Progress};
 use crate::features::Standardise;
@@ -12,6 +13,7 @@ use crate::plan::Plan;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::rng::Rng;
+use crate::spectrum::Components;
 use crate::survey::Survey;
 
 /// Landmarks when nobody says how many.
@@ -23,11 +25,11 @@ const SAMPLED: usize = 64;
 /// Rows that landmarks are chosen from, per landmark, and at least.
 const PER_LANDMARK: usize = 8;
 const LEAST_SAMPLE: usize = 4000;
-const MOST_SAMPLE: usize = 64_000;
+const MOST_SAMPLE: usize = 16_000;
 /// From so many points on, kernel values with landmarks are computed in f32 where that is good enough.
 const NARROW_FROM: u64 = 50_000;
 /// The most landmarks that are grown to.
-const MOST_GROWN: usize = 8000;
+const MOST_GROWN: usize = 4000;
 /// The share of a stated trace error that the sample has to be below, since it flatters itself.
 const MARGIN: f64 = 0.8;
 /// Work beyond which [`Approx::Auto`] takes landmarks, in floating-point operations: about half an hour on two cores.
@@ -57,8 +59,7 @@ pub enum Landmarks {
     RpCholesky(usize),
     /// These points, in the units of the data.
     Given(Points<f64>),
-    /// As many points, by randomly pivoted Cholesky, as it takes for the trace of what is left of the Gram matrix to be at
-    /// most this share of its trace.
+    /// As many points, by randomly pivoted Cholesky, as it takes to leave at most this share of the variance; at most 4,000.
     TraceError(f64),
 }
 
@@ -91,6 +92,11 @@ impl Landmarks {
         }
     }
 
+    /// So many of them, chosen in this way, in words.
+    pub fn of(&self, m: usize) -> String {
+        format!("{m} landmarks {}", self.name())
+    }
+
     fn name(&self) -> &'static str {
         match self {
             Landmarks::Uniform(_) => "at random",
@@ -106,7 +112,7 @@ impl std::fmt::Display for Landmarks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Landmarks::TraceError(share) => write!(f, "landmarks until a trace error of {share}"),
-            _ => write!(f, "{} landmarks {}", self.count(usize::MAX), self.name()),
+            _ => f.write_str(&self.of(self.count(usize::MAX))),
         }
     }
 }
@@ -132,17 +138,24 @@ impl KernelPca {
             Approx::None => Ok(None),
             Approx::Landmarks(landmarks) => {
                 landmarks.validate()?;
-                Ok(Some((landmarks.clone(), "asked for".into())))
+                // All points, chosen from themselves, are the exact answer.
+                let all =
+                    !matches!(landmarks, Landmarks::Given(_) | Landmarks::TraceError(_)) && landmarks.count(n) >= n;
+                Ok((!all).then(|| (landmarks.clone(), "asked for".into())))
             }
             Approx::Auto => {
                 let exact = self.clone().approx(Approx::None).plan(n, d, exec);
+                // Who asks for all components, or for a share of the variance, does not mean some of them.
+                if !matches!(self.components, Components::Count(_)) || !self.kernel.is_psd() {
+                    return exact.map(|_| None);
+                }
                 let why = match exact {
-                    Ok(plan) if plan.flops <= MUCH_WORK || !self.kernel.is_psd() => return Ok(None),
+                    Ok(plan) if plan.flops <= MUCH_WORK => return Ok(None),
                     Ok(plan) => {
                         format!("exact components of {n} points take about {:.0e} operations", plan.flops)
                     }
                     Err(e) => match e.kind() {
-                        ErrorKind::Memory { needed, .. } if self.kernel.is_psd() => {
+                        ErrorKind::Memory { needed, .. } => {
                             format!("exact components need {}", crate::Bytes(*needed))
                         }
                         _ => return Err(e),
@@ -151,6 +164,22 @@ impl KernelPca {
                 Ok(Some((self.wanted_landmarks(exec), why)))
             }
         }
+    }
+
+    /// How many there can be among n points.
+    pub(super) fn most_landmarks(&self, landmarks: &Landmarks, n: usize, exec: &Exec) -> usize {
+        match landmarks {
+            Landmarks::TraceError(_) => room(n.min(MOST_SAMPLE), exec).min(n),
+            _ => landmarks.count(n),
+        }
+    }
+
+    /// What to say when a stated trace error was not reached.
+    pub(super) fn unreached(&self, found: &Approximation) -> Vec<String> {
+        let Approx::Landmarks(Landmarks::TraceError(stated)) = self.approx else { return Vec::new() };
+        let (m, reached) = (found.landmarks(), found.trace_share());
+        let said = format!("{m} landmarks leave {reached:.1e} of the variance, where {stated:.1e} was asked for");
+        if reached > stated { vec![said] } else { Vec::new() }
     }
 
     /// Whether nothing but exact components will do.
@@ -172,10 +201,10 @@ impl KernelPca {
     /// Rows that a [`Survey`] should sample, for landmarks to be chosen from.
     pub fn sample_size(&self) -> usize {
         let landmarks = match &self.approx {
-            Approx::Landmarks(landmarks) => landmarks.count(DEFAULT_LANDMARKS * PER_LANDMARK),
+            Approx::Landmarks(landmarks) => landmarks.count(MOST_GROWN),
             _ => DEFAULT_LANDMARKS,
         };
-        (PER_LANDMARK * landmarks).max(LEAST_SAMPLE) + SAMPLED
+        (PER_LANDMARK * landmarks).clamp(LEAST_SAMPLE, MOST_SAMPLE.max(landmarks)) + SAMPLED
     }
 
     /// The landmarks and all else that stays fixed while points go by in batches, from a survey of them. Automatic parameters
@@ -189,7 +218,10 @@ impl KernelPca {
         let sample = survey.sample();
         sample.view().check(2)?;
         let n = usize::try_from(survey.n()).unwrap_or(usize::MAX);
-        let most = landmarks.count(n).min(sample.n().max(landmarks.count(0)));
+        let most = match landmarks {
+            Landmarks::TraceError(_) => room(sample.n(), exec),
+            _ => landmarks.count(n).min(sample.n().max(landmarks.count(0))),
+        };
         Plan::by_landmarks(n, survey.d(), most, String::new())
             .allow(exec, "use fewer landmarks, or raise the memory budget")?;
         let standardise = match self.standardise {
@@ -229,13 +261,15 @@ impl KernelPca {
             Landmarks::RpCholesky(_) if m >= rest => from,
             Landmarks::RpCholesky(_) => landmarks::pivots(&bound, &from, m, 0.0, &mut rng, exec)?,
             Landmarks::TraceError(share) => {
-                landmarks::pivots(&bound, &from, m.min(rest), MARGIN * share, &mut rng, exec)?
+                let most = m.min(rest).min(room(rest, exec));
+                landmarks::pivots(&bound, &from, most, MARGIN * share * centred_share(&bound, &from), &mut rng, exec)?
             }
             Landmarks::Given(points) => {
                 points.view().check_dimensions(bound.d())?;
                 Standardise::apply(standardise.as_ref(), points.view())
             }
         };
+        let chosen = if chosen.n() > 0 { chosen } else { Points::from_fn(1, sample.d(), |_, j| sample.row(0)[j]) };
         let square = chosen.rows().map(|r| crate::linalg::dot(r, r)).fold(0.0, f64::max);
         let narrow = many && bound.allows_narrow(square) && !bound.uses_deviations();
         LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), narrow, exec)
@@ -265,7 +299,7 @@ impl KernelPca {
         let mut aim = landmarks.clone();
         loop {
             let size = PER_LANDMARK * aim.count(x.n()).min(MOST_GROWN);
-            let size = (size.clamp(LEAST_SAMPLE, MOST_SAMPLE) + SAMPLED).min(x.n());
+            let size = (size.clamp(LEAST_SAMPLE, MOST_SAMPLE.max(aim.count(x.n()))) + SAMPLED).min(x.n());
             let sample = Standardise::apply(standardise.as_ref(), shuffled(x, size, exec.seed_value()).view());
             let basis = self.basis_of(bound.clone(), standardise.clone(), &sample, &aim, many, exec)?;
             let mut state = LandmarkState::new(&basis);
@@ -277,14 +311,31 @@ impl KernelPca {
                 return Ok(model);
             }
             let m = basis.landmarks();
-            if m >= MOST_GROWN.min(sample.n() - SAMPLED.min(sample.n())) {
-                return Ok(model.with_note(format!(
-                    "{m} landmarks leave a trace error of {reached:.1e}, where {stated:.1e} was asked for"
-                )));
+            if m >= MOST_GROWN.min(room(sample.n(), exec)).min(sample.n() - SAMPLED.min(sample.n())) {
+                return Ok(model); // with a note that it is not reached
             }
             aim = Landmarks::TraceError(share * (0.7 * stated / reached).min(0.7));
         }
     }
+}
+
+/// As many landmarks as there is room for beside the factor that chooses them among n points, at least a few.
+fn room(n: usize, exec: &Exec) -> usize {
+    let needed = |m: usize| Plan::by_landmarks(0, 0, m, String::new()).bytes + (n as u128) * (m as u128) * 8;
+    let fewer = std::iter::successors(Some(MOST_GROWN), |m| Some(m * 4 / 5)).take_while(|m| *m >= LEAST_LANDMARKS);
+    fewer.filter(|m| needed(*m) <= u128::from(exec.memory_budget())).max().unwrap_or(LEAST_LANDMARKS)
+}
+
+/// The share of k(x, x) that is variance, about the mean behind the kernel: from a thousand pairs.
+fn centred_share(bound: &Bound, points: &Points<f64>) -> f64 {
+    let mut rng = Rng::new(0x7368_6172);
+    let (mut own, mut between) = (0.0, 0.0);
+    for _ in 0..1000 {
+        let (x, y) = (points.row(rng.below(points.n())), points.row(rng.below(points.n())));
+        own += bound.kernel().self_value(x);
+        between += bound.eval(x, y);
+    }
+    if own > 0.0 { (1.0 - between / own).clamp(1e-6, 1.0) } else { 1.0 }
 }
 
 /// So many rows in random order.

@@ -23,7 +23,7 @@ use crate::op::{Gram, SymOp};
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::spectrum::Spectrum;
-use crate::wire::{Reader, Writer, damaged};
+use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
 /// Rows whose features are computed and summed together: a few tiles for each of a few threads.
 const ROWS: usize = 8 * LARGE_TILE;
@@ -36,8 +36,8 @@ const RAW_NARROW: f64 = 1e-4;
 /// Below this share of the largest, eigenvalues of W are rounding, and left out.
 const CUT: f64 = 1e-12;
 /// How many standard errors the bound on a sampled residual lies above its estimate, and the confidence that goes with it.
-const ERRORS: f64 = 3.0;
-const CONFIDENCE: f64 = 0.998;
+const ERRORS: f64 = 6.0;
+const CONFIDENCE: f64 = 0.95;
 /// The sample has to see so much of a component, whose squares sum to 1, to say something about its residual: components that
 /// live on a few points are not seen by a few rows.
 const SEEN: f64 = 0.6;
@@ -127,9 +127,9 @@ impl LandmarkBasis {
         check_range(m, largest)?;
         let shift = mean_row(&bound, &landmarks, about, exec);
         let (values, vectors) = linalg::eigh(inner)?;
-        let least = |share: f64| values.last().is_some_and(|v| *v > share * values[0]);
+        let least = |share: f64| values.last().is_some_and(|v| *v > (share * values[0]).max(0.0));
         let mapped = !least(RAW);
-        let r = if mapped { values.iter().take_while(|v| **v > CUT * values[0]).count() } else { m };
+        let r = if mapped { values.iter().take_while(|v| **v > (CUT * values[0]).max(0.0)).count() } else { m };
         let mut map = vectors.first(r);
         for (j, value) in values.iter().take(r).enumerate() {
             map.col_mut(j).iter_mut().for_each(|v| *v /= value.sqrt());
@@ -364,6 +364,9 @@ impl LandmarkState {
             (&values, width, m)
         };
         let s = basis.sampled();
+        if r == 0 {
+            return; // the kernel is 0 on all landmarks
+        }
         self.scatter
             .as_mut_slice()
             .par_chunks_mut(STRIP * r)
@@ -392,7 +395,7 @@ impl LandmarkState {
     /// # Errors
     /// When it is of other landmarks; the state is then as it was.
     pub fn merge(&mut self, other: &LandmarkState) -> Result<()> {
-        if self.key != other.key {
+        if self.key != other.key || self.sizes() != other.sizes() {
             return Err(Error::inconsistent("states of different landmarks do not merge"));
         }
         self.add(other);
@@ -409,8 +412,12 @@ impl LandmarkState {
         sum(self.cross.as_mut_slice(), other.cross.as_slice());
     }
 
+    fn sizes(&self) -> (usize, usize) {
+        (self.total.len(), self.seen.len())
+    }
+
     fn check(&self, basis: &LandmarkBasis) -> Result<()> {
-        match self.key == basis.key {
+        match self.key == basis.key && self.sizes() == (basis.width(), basis.sampled()) {
             true => Ok(()),
             false => Err(Error::inconsistent("the state is of other landmarks than these")),
         }
@@ -443,8 +450,11 @@ impl LandmarkState {
         let s = seen.len();
         let cross = reader.finite("sums", s.checked_mul(r).ok_or_else(|| damaged("a sum is beyond all measure"))?)?;
         reader.end()?;
-        if !own.is_finite() || total.iter().chain(&seen).any(|v| !v.is_finite()) {
+        if !(own.is_finite() && own >= 0.0) || total.iter().chain(&seen).any(|v| !v.is_finite()) {
             return Err(damaged("their sums are not finite"));
+        }
+        if n > MOST_POINTS || (0..r).any(|j| scatter.at(j, j) < 0.0) {
+            return Err(damaged("their sums cannot be those of points"));
         }
         let cross = Block::from_columns(cross, s, r).ok_or_else(|| damaged("a sum has another size"))?;
         Ok(LandmarkState { key, n, total, scatter, own, seen, cross })
@@ -458,9 +468,6 @@ impl KernelPca {
     /// When the state is of other landmarks, or of fewer than two points.
     pub fn finish(&self, basis: &LandmarkBasis, state: &LandmarkState, exec: &Exec) -> Result<KernelPcaModel> {
         state.check(basis)?;
-        if (state.total.len(), state.seen.len()) != (basis.width(), basis.sampled()) {
-            return Err(Error::shape("sums of the state", state.total.len(), basis.width()));
-        }
         self.components.validate("kernel pca")?;
         let n = usize::try_from(state.n).unwrap_or(usize::MAX);
         if n < 2 {
@@ -494,7 +501,10 @@ impl KernelPca {
             (spread, shift.iter().zip(times(&map.transposed(), &about)).map(|(s, a)| s + a).collect())
         };
         exec.go_on()?;
-        let (values, vectors) = linalg::eigh(symmetric(spread))?;
+        let (values, vectors) = match spread.n() {
+            0 => (Vec::new(), Block::zeros(0, 0)),
+            _ => linalg::eigh(symmetric(spread))?,
+        };
         let kept: f64 = values.iter().map(|v| v.max(0.0)).sum();
         let grand_mean = linalg::dot(&mean, &mean);
         let size = state.own / nf;
@@ -521,8 +531,8 @@ impl KernelPca {
 
         let sampled = self.sampled_residuals(basis, state, (&values[..k], &y, &weights, &offset), &about, exec);
         let approximation = Approximation::new(basis.m, trace_error, total, basis.sampled(), sampled, CONFIDENCE);
+        let mut notes = self.unreached(&approximation);
         let certificate = Certificate::of_landmarks(&values, k, approximation, rounding);
-        let mut notes: Vec<String> = Vec::new();
         notes.extend(Spectrum::ties(&values, k, 2.0 * rounding));
         let spectrum = Spectrum {
             eigenvalues: values[..k].to_vec(),

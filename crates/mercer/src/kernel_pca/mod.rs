@@ -140,7 +140,8 @@ impl KernelPca {
             self.components.validate("kernel pca")?;
             self.kernel.validate()?;
             let remedy = "use fewer landmarks, or raise the memory budget";
-            return Plan::by_landmarks(n, d, landmarks.count(n), format!("{landmarks}: {why}")).allow(exec, remedy);
+            let most = self.most_landmarks(&landmarks, n, exec);
+            return Plan::by_landmarks(n, d, most, format!("{landmarks}: {why}")).allow(exec, remedy);
         }
         // A kernel that may have negative eigenvalues is looked at as a whole, as long as that fits and is no long work.
         let fits = Plan::dense(n, d, String::new()).bytes <= u128::from(exec.memory_budget());

@@ -94,12 +94,6 @@ impl KernelPcaModel {
         Ok(KernelPcaModel { projection, spectrum, certificate, definiteness, grand_mean, mean_weights, notes })
     }
 
-    /// The same model with one note more.
-    pub(super) fn with_note(mut self, note: String) -> Self {
-        self.notes.push(note);
-        self
-    }
-
     /// A model from its numbers.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Exact kernel PCA of points that lie elsewhere: passes over pairs of blocks of rows, made by whoever has them
 //! (MATHS.md, M21).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::landmark_state::LandmarkBasis;
 use super::passes::Facts;
@@ -194,6 +194,9 @@ impl PassState {
             let (number, n) = (reader.count()?, reader.size()?);
             let values = reader.numbers()?;
             let b = values.len().checked_div(n).unwrap_or(0);
+            if b == 0 {
+                return Err(damaged("a block has no sums"));
+            }
             if values.iter().any(|v| !v.is_finite()) {
                 return Err(damaged("their sums are not finite"));
             }
@@ -201,7 +204,9 @@ impl PassState {
         }
         reader.end()?;
         let ordered = pairs.windows(2).all(|w| w[0] < w[1]) && pairs.iter().all(|(i, j)| i >= j);
-        let known = pairs.iter().all(|(i, j)| sums.contains_key(i) && sums.contains_key(j));
+        let named: BTreeSet<&u64> = pairs.iter().flat_map(|(i, j)| [i, j]).collect();
+        let widths: BTreeSet<usize> = sums.values().map(Points::d).collect();
+        let known = named.into_iter().eq(sums.keys()) && widths.len() <= 1;
         if !(ordered && known && squares.is_finite() && squares >= 0.0) {
             return Err(damaged("their pairs do not fit their sums"));
         }

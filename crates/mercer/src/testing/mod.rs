@@ -4,3 +4,5 @@ pub mod limits;
 pub mod matrices;
 pub mod naive;
 pub mod ratios;
+
+pub use crate::wire::signed_again;

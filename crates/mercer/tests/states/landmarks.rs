@@ -1,7 +1,7 @@
 //! Kernel PCA by landmarks.
 
 use super::common::{digits, golden, iris};
-use super::{Dice, refuses_damage};
+use super::{Dice, refuses_damage, survives_forgery};
 use mercer::testing::naive;
 use mercer::testing::ratios::aligned_difference;
 use mercer::{
@@ -37,8 +37,9 @@ fn all_points_as_landmarks_are_the_exact_answer() -> Result<()> {
                 }
                 let gap = aligned_difference(&model.transform(&x)?, &exact.scores());
                 assert!(gap < 1e-6 * scale.sqrt(), "{text} {landmarks}: scores off by {gap}");
-                let share = model.certificate().approximation().unwrap().trace_share();
+                let share = model.certificate().approximation().map_or(0.0, |a| a.trace_share());
                 assert!(share < 1e-8, "{text} {landmarks}: {share}");
+                assert_eq!(model.is_exact(), !matches!(landmarks, Landmarks::Given(_)), "chosen from all are all");
                 assert!((model.spectrum().total() / exact.spectrum().total() - 1.0).abs() < 1e-8);
             }
         }
@@ -226,6 +227,25 @@ fn what_cannot_be_is_refused() -> Result<()> {
     assert!(state.merge(&LandmarkState::new(&other)).is_err());
     assert_eq!(state.to_bytes(), before);
     refuses_damage(&survey.to_bytes(), |b| Survey::from_bytes(b).is_ok());
+    survives_forgery(&survey.to_bytes(), 5, |b| {
+        if let Ok(mut other) = Survey::from_bytes(b) {
+            let _ = other.merge(&survey);
+            let _ = spec.basis(&other, &exec);
+        }
+    });
+    survives_forgery(&before, 6, |b| {
+        if let Ok(mut other) = LandmarkState::from_bytes(b) {
+            let _ = other.merge(&state);
+            let _ = spec.finish(&basis, &other, &exec);
+        }
+    });
+    survives_forgery(&basis.to_bytes(), 7, |b| {
+        if let Ok(other) = LandmarkBasis::from_bytes(b) {
+            let mut state = LandmarkState::new(&other);
+            let _ = state.update(&other, &x, &exec);
+            let _ = spec.finish(&other, &state, &exec);
+        }
+    });
     Ok(())
 }
 
@@ -250,5 +270,53 @@ fn a_survey_samples_fairly_and_does_not_depend_on_the_order() -> Result<()> {
     assert_eq!((one.n(), one.sample().n()), (20_000, 500));
     let below = one.sample().as_slice().iter().filter(|v| **v < 5000.0).count();
     assert!((75..175).contains(&below), "{below} of 500 from the first quarter");
+    Ok(())
+}
+
+/// Points that are all alike, or on which the kernel is 0, have no component, whatever the landmarks.
+#[test]
+fn points_without_variance() -> Result<()> {
+    for (x, text) in [
+        (Points::from_fn(100, 2, |_, _| 0.0), "linear"),
+        (Points::from_fn(100, 2, |_, _| 3.0), "gaussian(gamma=1)"),
+        (Points::from_fn(100, 2, |_, _| 0.0), "poly(degree=2)"),
+    ] {
+        for landmarks in [Landmarks::KMeans(10), Landmarks::RpCholesky(5), Landmarks::TraceError(0.1)] {
+            let model = KernelPca::new(text.parse()?).components(2).landmarks(landmarks.clone()).fit(&x)?;
+            assert_eq!(model.components(), 0, "{text} {landmarks}");
+        }
+    }
+    Ok(())
+}
+
+/// Of the bounds on sampled residuals at most as many fail as their confidence allows: over seeds, with outliers and without.
+#[test]
+fn sampled_residuals_are_as_sure_as_they_say() -> Result<()> {
+    let n = 1200;
+    let mut dice = Dice(11);
+    let plain = Points::from_fn(n, 5, |_, _| dice.normal());
+    let clusters = Points::from_fn(n, 4, |i, j| ((i % 6 * (j + 2)) % 7) as f64 + 0.5 * dice.normal());
+    let heavy = Points::from_fn(n, 3, |_, _| dice.normal() / (0.1 + dice.normal().abs()));
+    for (name, x, gamma) in [("plain", plain, 0.1), ("clusters", clusters, 0.2), ("heavy", heavy, 0.05)] {
+        let kernel = Kernel::gaussian(Gamma::Value(gamma));
+        let centred = naive::centred(&naive::gram(&kernel, &x));
+        let (mut failed, mut all) = (0, 0);
+        for seed in 0..12 {
+            let exec = Exec::new().seed(seed);
+            let spec = KernelPca::new(kernel.clone()).components(6).landmarks(Landmarks::Uniform(40));
+            let model = spec.fit_with(&x, &exec)?;
+            let z = model.transform(&x)?;
+            let approximation = model.certificate().approximation().unwrap();
+            for (j, bound) in approximation.residual_bounds().iter().enumerate() {
+                let (theta, u) = (model.spectrum().eigenvalues()[j], z.column(j));
+                let entry = |i: usize| centred.row(i).iter().zip(&u).map(|(k, u)| k * u).sum::<f64>() - theta * u[i];
+                let residual = ((0..n).map(|i| entry(i).powi(2)).sum::<f64>() / theta).sqrt();
+                failed += usize::from(residual > *bound);
+                all += 1;
+            }
+        }
+        let allowed = 1.0 - 0.95;
+        assert!(failed as f64 <= allowed * all as f64, "{name}: {failed} of {all}");
+    }
     Ok(())
 }

@@ -52,3 +52,22 @@ fn refuses_damage(bytes: &[u8], read: impl Fn(&[u8]) -> bool) {
         assert!(!read(&bytes[..at]), "cut at {at}");
     }
 }
+
+/// Bytes whose parts were changed and whose checksum is right again are refused, or are of a state that does no harm: `use_it`
+/// may fail, and does not panic.
+fn survives_forgery(bytes: &[u8], seed: u64, use_it: impl Fn(&[u8])) {
+    let mut dice = Dice(seed);
+    for _ in 0..2000 {
+        let mut other = bytes.to_vec();
+        for _ in 0..1 + dice.below(3) {
+            // A number of eight bytes becomes another, or a byte does.
+            let at = 14 + dice.below(other.len() - 30);
+            match dice.below(3) {
+                0 => other[at] ^= 1 << dice.below(8),
+                1 => other[at..at + 8].copy_from_slice(&(dice.below(12) as u64).to_le_bytes()),
+                _ => other[at..at + 8].copy_from_slice(&[0xff, 0, 0, 0x10, 0, 0, 0x80, 0xbf]),
+            }
+        }
+        use_it(&mercer::testing::signed_again(&other));
+    }
+}

@@ -1,7 +1,7 @@
 //! Exact kernel PCA by passes over pairs of blocks.
 
 use super::common::{digits, iris, largest_gap};
-use super::{Dice, refuses_damage};
+use super::{Dice, refuses_damage, survives_forgery};
 use mercer::testing::ratios::aligned_difference;
 use mercer::{
     Block, Bound, Exec, Gamma, Kernel, KernelPca, KernelPcaModel, LandmarkBasis, LandmarkState, Landmarks, PassState,
@@ -143,6 +143,13 @@ fn pairs_that_are_missing_or_twice_are_found() -> Result<()> {
     assert!(state.finish(2).is_err_and(|e| e.to_string().contains("blocks 1 and 1")));
     assert_eq!(state.to_bytes(), before);
     refuses_damage(&before, |b| PassState::from_bytes(b).is_ok());
+    survives_forgery(&before, 3, |b| {
+        if let Ok(mut other) = PassState::from_bytes(b) {
+            let _ = other.finish(2);
+            let _ = other.merge(&state);
+            let _ = other.finish(2);
+        }
+    });
     state.update(&cluster.basis, block(1), None, false, &exec)?;
     assert_eq!(state.finish(2)?.0.n(), 150);
     assert!(state.finish(1).is_err());

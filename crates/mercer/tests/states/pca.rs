@@ -1,7 +1,7 @@
 //! PCA of batches.
 
 use super::common::iris;
-use super::{Dice, refuses_damage};
+use super::{Dice, refuses_damage, survives_forgery};
 use mercer::testing::ratios::sine_of_angle;
 use mercer::{Embedding, Exec, Pca, PcaModel, PcaState, Points, Result, Route};
 
@@ -163,6 +163,13 @@ fn bad_batches_and_bytes_leave_the_state_as_it_was() -> Result<()> {
         assert!(state.merge(&Pca::new().route(other).state(3)?).is_err());
         assert_eq!(state.to_bytes()?, before);
         refuses_damage(&before, |bytes| PcaState::from_bytes(bytes).is_ok());
+        let pca = Pca::new().route(route);
+        survives_forgery(&before, 1, |bytes| {
+            if let Ok(mut other) = PcaState::from_bytes(bytes) {
+                let _ = other.merge(&state);
+                let _ = pca.finish(&other, &exec).and_then(|m| m.transform(&data(5, other.d(), 0.0, 1)));
+            }
+        });
     }
     assert!(Pca::new().route(Route::Gram).state(3).is_err());
     Ok(())
