@@ -50,6 +50,9 @@ impl Text {
         for _ in 0..skip {
             let end = text.end_of_line()?;
             text.advance(end);
+            if text.ended && text.rest().is_empty() {
+                break; // there are no more lines to pass over
+            }
         }
         Ok(text)
     }

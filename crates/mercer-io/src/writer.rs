@@ -91,7 +91,7 @@ impl<W: Write + Send> TableWriter<W> {
         }
         match &mut self.way {
             Way::Text(writer) => {
-                let mut write = |fields: Vec<String>| writer.write_record(fields).map_err(std::io::Error::from);
+                let mut write = |fields: Vec<String>| writer.write_record(fields).map_err(text_failed);
                 if first {
                     write(table.names().into_iter().map(String::from).collect())?;
                 }
@@ -162,6 +162,14 @@ impl<W: Write + Seek + Send> TableWriter<W> {
             put(&mut out).map_err(Error::io("the output", "written"))?;
         }
         Ok(out)
+    }
+}
+
+/// What is wrong with the output, as the system says it.
+fn text_failed(error: csv::Error) -> std::io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(e) => e,
+        other => std::io::Error::other(format!("{other:?}")),
     }
 }
 
