@@ -355,6 +355,9 @@ class KernelPCA(Estimator):
         if self.fit_inverse_transform:
             raise ValueError("there is no inverse transform for data that comes in batches")
         first = not hasattr(self, "_sums")
+        if not first and self._started != self._recipe():
+            changed = [name for name, value in self._recipe().items() if self._started[name] != value]
+            raise ValueError(f"{', '.join(changed)} changed since the first batch: call fit to begin anew")
         if first and hasattr(self, "_model"):
             warn(
                 "a model that was fitted at once, or comes from a file, has no sums to add to: partial_fit begins anew"
@@ -373,6 +376,11 @@ class KernelPCA(Estimator):
         self._sums = sums
         self._keep_landmarks(self._basis.finish(sums, self._wanted(sums.n), options))
         return self
+
+    def _recipe(self):
+        """What landmarks depend on; it stays the same from batch to batch."""
+        names = ("kernel", "gamma", "degree", "coef0", "landmarks", "landmark_selection", "trace_error")
+        return {name: repr(getattr(self, name)) for name in names}
 
     def _first_rows(self):
         """Rows that landmarks are chosen from."""
@@ -394,7 +402,10 @@ class KernelPCA(Estimator):
         survey = _mercer.Survey(first.shape[1], _mercer.LandmarkBasis.sample_size(how), 0)
         self._compute(first, lambda options: survey.update(first, options))
         self._basis = _mercer.LandmarkBasis(source.text, survey, False, how, options)
-        self._sums = self._basis.state()
+        self._sums, self._started = self._basis.state(), self._recipe()
+        if isinstance(self.landmarks, Integral) and self._basis.landmarks < self.landmarks:
+            found = self._basis.landmarks
+            warn(f"the first rows give {found} landmarks of {self.landmarks}: begin with more rows")
 
     def _keep_landmarks(self, model):
         """Takes the attributes of a model of landmarks."""
@@ -409,6 +420,12 @@ class KernelPCA(Estimator):
         self._kernel_source = _gram.Table(model.kernel)
         self.kernel_ = model.kernel
         self.gamma_ = _gram.gamma_of(self._kernel_source, self.gamma, self.landmarks_.shape[1])
+        reached = self.certificate_.trace_share
+        if self.trace_error is not None and reached > self.trace_error:
+            warn(
+                f"{len(self.landmarks_)} landmarks leave {reached:.2g} of the variance, where trace_error="
+                f"{self.trace_error:g} was asked for: they were chosen from too few rows, or 4,000 are not enough"
+            )
 
     def _fit(self, X):
         for attribute in ("_basis", "_sums", "landmarks_", "n_samples_seen_"):

@@ -183,6 +183,8 @@ class KernelPCA(_cluster.KernelPCA, auto_wrap_output_keys=None):
             return dask.compute([fact(basis, b) for b in blocks], [score(model, b) for b in blocks])
 
         facts, first = _lasting(look)
+        # A filter leaves blocks without rows.
+        blocks, facts, first = zip(*[z for z in zip(blocks, facts, first, strict=True) if len(z[1][0])], strict=True)
         ends = np.cumsum([0] + [len(f[0]) for f in facts])
 
         def apply(vectors, swift):

@@ -28,11 +28,11 @@ use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 /// Rows whose features are computed and summed together: a few tiles for each of a few threads.
 const ROWS: usize = 8 * LARGE_TILE;
 /// Columns of a sum that are one thread's work.
-const STRIP: usize = 64;
+const STRIP: usize = 128;
 /// Where the eigenvalues of W reach down to this share of the largest, c is summed and f found at the end; in f32 down to the
 /// second one.
 const RAW: f64 = 1e-7;
-const RAW_NARROW: f64 = 1e-4;
+const RAW_NARROW: f64 = 1e-6;
 /// Below this share of the largest, eigenvalues of W are rounding, and left out.
 const CUT: f64 = 1e-12;
 /// How many standard errors the bound on a sampled residual lies above its estimate, and the confidence that goes with it.
