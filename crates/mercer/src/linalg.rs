@@ -25,6 +25,9 @@ use crate::real::{Real, SQUARABLE, largest};
 /// From this size on, the work of a decomposition is split in two.
 const PARALLEL_FROM: usize = 256;
 
+/// Pieces that a large product is cut into, however many threads there are.
+const PIECES: usize = 8;
+
 /// Rows that are one thread's work where rows are mapped.
 const LINES: usize = 192;
 
@@ -219,27 +222,27 @@ pub(crate) fn mapped_rows<T: Real>(values: &[T], width: usize, map: &Block) -> V
     out
 }
 
-/// Adds some columns of F'F, from the diagonal of the first of them on, to those columns of a matrix: on the calling thread.
-pub(crate) fn add_lower_strip<T: Real>(
-    values: &[T],
-    (width, used): (usize, usize),
-    columns: Range<usize>,
-    out: &mut [f64],
-) {
+/// Adds F'F to the lower half of a matrix; `product` is room for it.
+pub(crate) fn add_lower<T: Real>(values: &[T], (width, used): (usize, usize), product: &mut Vec<T>, out: &mut Block) {
+    use BlockStructure::{Rectangular, TriangularLower};
     let f = strided(values, width, used);
-    let (from, count) = (columns.start, columns.len());
-    let mut product = vec![T::ZERO; (used - from) * count];
-    matmul(
-        MatMut::from_column_major_slice_mut(&mut product, used - from, count),
+    product.resize(used * used, T::ZERO);
+    triangular::matmul(
+        MatMut::from_column_major_slice_mut(product, used, used),
+        TriangularLower,
         Accum::Replace,
-        f.subcols(from, used - from).transpose(),
-        f.subcols(from, count),
+        f.transpose(),
+        Rectangular,
+        f,
+        Rectangular,
         T::ONE,
-        Par::Seq,
+        Par::rayon(PIECES),
     );
-    for (out, product) in out.chunks_exact_mut(used).zip(product.chunks_exact(used - from)) {
-        out[from..].iter_mut().zip(product).for_each(|(o, v)| *o += v.to_f64());
-    }
+    out.as_mut_slice().par_chunks_mut(used).zip(product.par_chunks(used)).enumerate().for_each(
+        |(j, (out, product))| {
+            out[j..].iter_mut().zip(&product[j..]).for_each(|(o, v)| *o += v.to_f64());
+        },
+    );
 }
 
 /// Rows of values, how many a row has, and which of them are meant.

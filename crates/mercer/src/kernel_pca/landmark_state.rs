@@ -28,7 +28,7 @@ use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 /// Rows whose features are computed and summed together: a few tiles for each of a few threads.
 const ROWS: usize = 8 * LARGE_TILE;
 /// Columns of a sum that are one thread's work.
-const STRIP: usize = 128;
+const STRIP: usize = 64;
 /// Where the eigenvalues of W reach down to this share of the largest, c is summed and f found at the end; in f32 down to the
 /// second one.
 const RAW: f64 = 1e-7;
@@ -311,6 +311,7 @@ impl LandmarkState {
         x.check(0)?;
         x.check_not_huge()?;
         let mut sums = LandmarkState::new(basis);
+        let (mut room, mut narrow_room) = (Vec::new(), Vec::new());
         exec.run(|| {
             for start in (0..x.n()).step_by(ROWS) {
                 exec.go_on()?;
@@ -319,8 +320,8 @@ impl LandmarkState {
                 sums.own += rows.rows().map(|row| basis.bound.kernel().self_value(row)).sum::<f64>();
                 let rows = Rows::new(&basis.bound, rows, basis.columns.means());
                 match &basis.narrow {
-                    Some(columns) => sums.add_rows(basis, &rows.narrow(&basis.bound), columns, exec),
-                    None => sums.add_rows(basis, &rows, &basis.columns, exec),
+                    Some(columns) => sums.add_rows(basis, &rows.narrow(&basis.bound), columns, &mut narrow_room, exec),
+                    None => sums.add_rows(basis, &rows, &basis.columns, &mut room, exec),
                 }
             }
             Ok(())
@@ -333,8 +334,15 @@ impl LandmarkState {
         Ok(())
     }
 
-    /// Adds what a few rows give.
-    fn add_rows<T: Real>(&mut self, basis: &LandmarkBasis, rows: &Rows<T>, columns: &Rows<T>, exec: &Exec) {
+    /// Adds what a few rows give; `room` is kept for the next.
+    fn add_rows<T: Real>(
+        &mut self,
+        basis: &LandmarkBasis,
+        rows: &Rows<T>,
+        columns: &Rows<T>,
+        room: &mut Vec<T>,
+        exec: &Exec,
+    ) {
         let (n, m, width) = (rows.n(), basis.m, columns.n());
         // Kernel values with landmarks, less the shift, and with the rows for which the error is measured, plain.
         let mut values = vec![T::ZERO; n * width];
@@ -367,18 +375,13 @@ impl LandmarkState {
         if r == 0 {
             return; // the kernel is 0 on all landmarks
         }
-        self.scatter
-            .as_mut_slice()
-            .par_chunks_mut(STRIP * r)
-            .zip(self.total.par_chunks_mut(STRIP))
-            .enumerate()
-            .for_each(|(strip, (scatter, total))| {
-                let columns = strip * STRIP..strip * STRIP + total.len();
-                linalg::add_lower_strip(features, (feature_width, r), columns.clone(), scatter);
-                for row in features.chunks_exact(feature_width) {
-                    total.iter_mut().zip(&row[columns.clone()]).for_each(|(t, v)| *t += v.to_f64());
-                }
-            });
+        linalg::add_lower(features, (feature_width, r), room, &mut self.scatter);
+        self.total.par_chunks_mut(STRIP).enumerate().for_each(|(strip, total)| {
+            let columns = strip * STRIP..strip * STRIP + total.len();
+            for row in features.chunks_exact(feature_width) {
+                total.iter_mut().zip(&row[columns.clone()]).for_each(|(t, v)| *t += v.to_f64());
+            }
+        });
         if s > 0 {
             self.cross.as_mut_slice().par_chunks_mut(STRIP * s).enumerate().for_each(|(strip, cross)| {
                 let columns = strip * STRIP..strip * STRIP + cross.len() / s;
