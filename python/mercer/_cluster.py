@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -141,9 +142,11 @@ class KernelPCA(_kernel_pca.KernelPCA):
         """The exact search; ``apply(vectors, swift)`` makes a pass."""
         facts = [(ready(diagonal), square, reach) for diagonal, square, reach in facts]
         n = sum(len(f[0]) for f in facts)
-        model = _mercer.fit_remote(
-            self._basis, facts, ready(start), apply, self._wanted(n), self._tolerance(), self._options()
-        )
+        # Tasks that run in this process have a thread of their own: the search that waits for them must not hold it.
+        options = self._options()
+        options = replace(options, threads=max(2, options.threads))
+        how = (self._wanted(n), self._tolerance(), options)
+        model = _mercer.fit_remote(self._basis, facts, ready(start), apply, *how)
         self.__dict__.pop("landmarks_", None)
         kept = len(model.eigenvalues)
         self._take(model, kept, kept)

@@ -355,8 +355,9 @@ class KernelPCA(Estimator):
         if self.fit_inverse_transform:
             raise ValueError("there is no inverse transform for data that comes in batches")
         first = not hasattr(self, "_sums")
-        if not first and self._started != self._recipe():
-            changed = [name for name, value in self._recipe().items() if self._started[name] != value]
+        started = getattr(self, "_started", None) or self._recipe()
+        if not first and started != self._recipe():
+            changed = [name for name, value in self._recipe().items() if started[name] != value]
             raise ValueError(f"{', '.join(changed)} changed since the first batch: call fit to begin anew")
         if first and hasattr(self, "_model"):
             warn(
