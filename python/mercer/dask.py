@@ -67,11 +67,7 @@ def _tree(states):
 
 
 def _put(value):
-    """A value that tasks share, sent once to where they run; see :func:`_lasting` for what is lost there."""
-    # The scheduler that will compute, which need not be that of a client that is there.
-    client = getattr(dask.base.get_scheduler(), "__self__", None)
-    if hasattr(client, "scatter"):
-        return client.scatter(value, broadcast=True, hash=False)
+    """A value that tasks share: a part of the graph, which outlives workers; what is scattered does not."""
     return delayed(value, pure=False, traverse=False)
 
 

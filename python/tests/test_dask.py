@@ -459,8 +459,8 @@ def test_workers_killed_between_passes_change_no_bit(client, X, both, monkeypatc
     shaken = clone(estimator).fit(da.from_array(X, chunks=(100, 5)))
     monkeypatch.undo()
     assert len(killed) == (2 if both else 1)
-    # With all workers what was put there is lost, and put there again.
-    assert puts > usual or not both
+    # What tasks share is in the graph: nothing has to be put there again, whoever dies.
+    assert puts == usual
     for a, b in zip(fitted_numbers(calm), fitted_numbers(shaken), strict=True):
         assert (a == b).all()
     client.wait_for_workers(2, timeout=60)
