@@ -208,11 +208,11 @@ pub(crate) struct ModelArgs {
     #[arg(help_heading = "Model", long, conflicts_with = "kernel")]
     pub(crate) whiten: bool,
     /// Residual that is good enough, relative to the largest eigenvalue, where components are found by passes
-    /// [default: 1e-6]
+    /// [default: 1e-6]. Components are then exact, never by landmarks
     #[arg(help_heading = "Model", long, value_name = "TOL", requires = "kernel")]
     pub(crate) tolerance: Option<f64>,
     /// Exact, or by landmarks: none, nystroem, nystroem=M for M landmarks, or auto, which takes landmarks where exact
-    /// components would not fit the memory or take more than about half an hour on two cores
+    /// components would not fit the memory or take more than about half an hour on two cores, unless a tolerance is given
     #[arg(help_heading = "Model", long, value_name = "HOW", requires = "kernel", default_value = "auto", value_parser = approx)]
     pub(crate) approx: ApproxArg,
     /// How landmarks are chosen: kmeans, uniform, rpcholesky, or the file that has them [default: kmeans]

@@ -282,7 +282,10 @@ fn approx(args: &ModelArgs, d: usize, run: &RunArgs) -> Result<Approx> {
             return Err(Failure::Usage("landmarks are not for exact components: leave out '--approx none'".into()));
         }
         ApproxArg::None => return Ok(Approx::None),
-        ApproxArg::Auto if args.landmarks.is_none() && args.trace_error.is_none() => return Ok(Approx::Auto),
+        // Whoever states a tolerance wants the exact components.
+        ApproxArg::Auto if args.landmarks.is_none() && args.trace_error.is_none() => {
+            return Ok(if args.tolerance.is_some() { Approx::None } else { Approx::Auto });
+        }
         ApproxArg::Auto => None,
         ApproxArg::Nystroem(m) => m,
     };
