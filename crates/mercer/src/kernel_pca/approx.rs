@@ -1,6 +1,7 @@
 //! Which points stand for all: kernel PCA by landmarks, where the exact one is out of reach or more than is needed.
 
-use super::landmark_state::{LandmarkBasis, LandmarkState};
+use super::landmark_basis::LandmarkBasis;
+use super::landmark_state::LandmarkState;
 use super::{KernelPca, KernelPcaModel};
 use crate::eigen::Approximation;
 use crate::error::{Error, ErrorKind, Result};

@@ -1,13 +1,16 @@
 //! Kernel principal component analysis.
 
 mod approx;
+mod landmark_basis;
+mod landmark_finish;
 mod landmark_state;
 mod model;
 mod passes;
 mod remote;
 
 pub use approx::{Approx, Landmarks};
-pub use landmark_state::{LandmarkBasis, LandmarkState};
+pub use landmark_basis::LandmarkBasis;
+pub use landmark_state::LandmarkState;
 pub use model::{KernelPcaModel, KernelPcaParts};
 pub use remote::{BlockFacts, PassFn, PassState, RowBlock};
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::landmark_state::LandmarkBasis;
+use super::landmark_basis::LandmarkBasis;
 use super::passes::Facts;
 use super::{KernelPca, KernelPcaModel, NARROW_ABOVE};
 use crate::block::Block;
@@ -80,8 +80,8 @@ impl PassState {
         let (rows, others) = (ready(first), second.map(ready));
         let (mine, theirs, squares) = exec.run(|| match swift {
             true => {
-                let others = others.as_ref().map(|r| r.narrow(basis.bound()));
-                multiply(basis, &rows.narrow(basis.bound()), others.as_ref(), first, second, exec)
+                let others = others.as_ref().map(|r| r.narrow(&basis.bound));
+                multiply(basis, &rows.narrow(&basis.bound), others.as_ref(), first, second, exec)
             }
             false => multiply(basis, &rows, others.as_ref(), first, second, exec),
         })?;
@@ -223,7 +223,7 @@ fn multiply<T: Real>(
     second: Option<RowBlock<'_>>,
     exec: &Exec,
 ) -> Result<(Points<f64>, Option<Points<f64>>, f64)> {
-    let how = (basis.bound(), Form::UpToCentring, exec.level());
+    let how = (&basis.bound, Form::UpToCentring, exec.level());
     let fill = |r: std::ops::Range<usize>, c: std::ops::Range<usize>, out: &mut [T], scratch: &mut tile::Scratch<T>| {
         tile::fill(how, (rows, r), (others.unwrap_or(rows), c), out, scratch);
     };
@@ -247,7 +247,7 @@ impl LandmarkBasis {
     }
 
     fn rows(&self, points: PointsRef<'_, f64>, means: Means) -> Rows {
-        Rows::new(self.bound(), Standardise::apply(self.standardise(), points), means)
+        Rows::new(&self.bound, Standardise::apply(self.standardise.as_ref(), points), means)
     }
 
     /// The facts about the rows of a block.
@@ -259,11 +259,11 @@ impl LandmarkBasis {
         points.check_not_huge()?;
         points.check_dimensions(self.d())?;
         let rows = self.rows(points, Means::Differences);
-        let how = (self.bound(), Form::UpToCentring, Exec::new().level());
+        let how = (&self.bound, Form::UpToCentring, Exec::new().level());
         let norm = |row: &[f64], about: Option<&[f64]>| -> f64 {
             row.iter().enumerate().map(|(j, v)| (v - about.map_or(0.0, |a| a[j])).powi(2)).sum()
         };
-        let shift = self.bound().shift();
+        let shift = self.bound.shift();
         Ok(BlockFacts {
             diagonal: (0..rows.n()).map(|i| tile::self_value(how, &rows, i)).collect(),
             square: rows.points().rows().map(|r| norm(r, None)).fold(0.0, f64::max),
@@ -292,9 +292,9 @@ impl LandmarkBasis {
             return Err(Error::shape("rows of alpha", alpha.n(), block.n()));
         }
         let features = Features::Kernel {
-            bound: self.bound().clone(),
+            bound: self.bound.clone(),
             landmarks: self.rows(block, Means::of(block.n())),
-            standardise: self.standardise().cloned(),
+            standardise: self.standardise.clone(),
             form: Form::UpToCentring,
         };
         let offset = vec![0.0; alpha.d()];
@@ -360,7 +360,7 @@ impl KernelPca {
         pass: &PassFn<'_>,
         exec: &Exec,
     ) -> Result<KernelPcaModel> {
-        let bound = basis.bound().clone();
+        let bound = basis.bound.clone();
         let fold = |f: fn(&BlockFacts) -> f64| facts.iter().map(f).fold(0.0, f64::max);
         let (square, reach) = (fold(|f| f.square), fold(|f| f.reach));
         let diagonal: Vec<f64> = facts.iter().flat_map(|f| f.diagonal.iter().copied()).collect();

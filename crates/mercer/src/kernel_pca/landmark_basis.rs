@@ -1,0 +1,212 @@
+//! What stays fixed while points go by: landmarks, and the map from kernel values with them to features (MATHS.md, M20).
+
+use crate::block::Block;
+use crate::eigen::check_range;
+use crate::error::{ErrorKind, Result};
+use crate::exec::Exec;
+use crate::features::Standardise;
+use crate::kernel::tile::{self, Form, LARGE_TILE, Means, Rows, Scratch};
+use crate::kernel::{Bound, Choice};
+use crate::linalg;
+use crate::op::{Gram, SymOp};
+use crate::points::Points;
+use crate::wire::{Reader, Writer, damaged};
+
+/// Rows that tell about where all kernel rows are.
+const TELLING: usize = 8 * LARGE_TILE;
+/// Where the eigenvalues of W reach down to this share of the largest, c is summed and f found at the end; in f32 down to the
+/// second one.
+const RAW: f64 = 1e-7;
+const RAW_NARROW: f64 = 1e-6;
+/// Below this share of the largest, eigenvalues of W are rounding, and left out.
+const CUT: f64 = 1e-12;
+/// The name of a basis in its bytes.
+const NAME: &str = "landmarks";
+
+/// What stays fixed while points go by: the kernel with its numbers, the landmarks, and a few rows of the data for which the
+/// error is measured. It is made once and goes to whoever sees a part of the points.
+#[derive(Clone, Debug)]
+pub struct LandmarkBasis {
+    pub(super) bound: Bound,
+    pub(super) standardise: Option<Standardise>,
+    /// The landmarks, then the rows for which the error is measured, all standardised.
+    pub(super) columns: Rows,
+    pub(super) narrow: Option<Rows<f32>>,
+    pub(super) m: usize,
+    /// About the mean of the kernel rows: what is subtracted before anything is summed.
+    pub(super) shift: Vec<f64>,
+    /// V L^-1/2, a column per feature.
+    pub(super) map: Block,
+    /// Whether f is summed in place of c.
+    pub(super) mapped: bool,
+    /// A number that stands for all of this.
+    pub(super) key: u64,
+}
+
+impl LandmarkBasis {
+    /// Of a bound kernel; the landmarks, the rows for which the error is measured, and rows that are about where all are, as
+    /// the kernel sees them.
+    pub(super) fn new(
+        bound: Bound,
+        standardise: Option<Standardise>,
+        landmarks: Points<f64>,
+        (sampled, about): (Points<f64>, &Points<f64>),
+        narrow: bool,
+        exec: &Exec,
+    ) -> Result<Self> {
+        if !bound.kernel().is_psd() {
+            return Err(ErrorKind::Unsupported {
+                what: format!(
+                    "kernel '{}' may have negative eigenvalues, and landmarks need one that has none",
+                    bound.kernel()
+                ),
+                remedy: "fit it exactly, or choose a positive semi-definite kernel".into(),
+            }
+            .into());
+        }
+        let inner = Gram::of_points(&bound, landmarks.clone()).to_matrix(exec)?;
+        let m = inner.n();
+        let largest = (0..m).map(|i| inner.at(i, i)).fold(0.0, f64::max);
+        check_range(m, largest)?;
+        let shift = mean_row(&bound, &landmarks, about, exec);
+        let (values, vectors) = linalg::eigh(inner)?;
+        let least = |share: f64| values.last().is_some_and(|v| *v > (share * values[0]).max(0.0));
+        let mapped = !least(RAW);
+        let r = if mapped { values.iter().take_while(|v| **v > (CUT * values[0]).max(0.0)).count() } else { m };
+        let mut map = vectors.first(r);
+        for (j, value) in values.iter().take(r).enumerate() {
+            map.col_mut(j).iter_mut().for_each(|v| *v /= value.sqrt());
+        }
+        let narrow = narrow && least(RAW_NARROW);
+        let mut points = landmarks.into_vec();
+        points.extend(sampled.as_slice());
+        let points = Points::new(points, m + sampled.n(), bound.d())?;
+        Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, narrow))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn put_together(
+        bound: Bound,
+        standardise: Option<Standardise>,
+        points: Points<f64>,
+        m: usize,
+        shift: Vec<f64>,
+        map: Block,
+        mapped: bool,
+        narrow: bool,
+    ) -> Self {
+        let key = crate::fingerprint(points.as_slice())
+            ^ crate::fingerprint(map.as_slice()).rotate_left(17)
+            ^ crate::fingerprint(&bound.kernel().to_string().bytes().map(f64::from).collect::<Vec<f64>>());
+        let columns = Rows::new(&bound, points, Means::of(m));
+        let narrow = narrow.then(|| columns.narrow(&bound));
+        LandmarkBasis { bound, standardise, columns, narrow, m, shift, map, mapped, key }
+    }
+
+    /// Number of landmarks.
+    pub fn landmarks(&self) -> usize {
+        self.m
+    }
+
+    /// Number of dimensions of the points.
+    pub fn d(&self) -> usize {
+        self.bound.d()
+    }
+
+    /// The kernel, with numbers only.
+    pub fn kernel(&self) -> &crate::Kernel {
+        self.bound.kernel()
+    }
+
+    /// What the kernel's automatic parameters became.
+    pub fn choices(&self) -> &[Choice] {
+        self.bound.choices()
+    }
+
+    /// Features that are summed.
+    pub(super) fn width(&self) -> usize {
+        if self.mapped { self.map.b() } else { self.m }
+    }
+
+    pub(super) fn sampled(&self) -> usize {
+        self.columns.n() - self.m
+    }
+
+    /// The basis as bytes, for files and other machines.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new(NAME);
+        writer.text(&self.bound.kernel().to_string());
+        writer.count(self.bound.d() as u64);
+        writer.flag(self.bound.uses_deviations());
+        writer.numbers(self.bound.shift());
+        writer.flag(self.standardise.is_some());
+        if let Some(s) = &self.standardise {
+            writer.numbers(&s.mean);
+            writer.numbers(&s.scale);
+        }
+        writer.count(self.m as u64);
+        writer.numbers(self.columns.points().as_slice());
+        writer.numbers(&self.shift);
+        writer.count(self.map.b() as u64);
+        writer.numbers(self.map.as_slice());
+        writer.flag(self.mapped);
+        writer.flag(self.narrow.is_some());
+        writer.finish()
+    }
+
+    /// The basis that these bytes are of.
+    ///
+    /// # Errors
+    /// When they are damaged, of another version, or not of a basis.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::open(bytes, NAME)?;
+        let kernel = reader.text()?.parse()?;
+        let d = reader.size()?;
+        let deviation = reader.flag()?;
+        let shift = reader.finite("shift", d)?;
+        let bound = Bound::from_parts(kernel, d, deviation, shift)?;
+        let standardise = match reader.flag()? {
+            true => {
+                let (mean, scale) = (reader.finite("mean", d)?, reader.finite("scale", d)?);
+                if scale.iter().any(|s| *s <= 0.0) {
+                    return Err(damaged("a scale is not positive"));
+                }
+                Some(Standardise { mean, scale })
+            }
+            false => None,
+        };
+        let m = reader.size()?;
+        let points = reader.numbers()?;
+        let rows = points.len().checked_div(d).unwrap_or(0);
+        if m == 0 || rows < m || rows * d != points.len() || points.iter().any(|v| !v.is_finite()) {
+            return Err(damaged("their landmarks do not fit their dimensions"));
+        }
+        let points = Points::new(points, rows, d)?;
+        points.view().check_not_huge()?;
+        let shift = reader.finite("means", m)?;
+        let r = reader.size()?;
+        let map = reader.finite("maps", m.checked_mul(r).ok_or_else(|| damaged("their map is beyond all measure"))?)?;
+        let map = Block::from_columns(map, m, r).ok_or_else(|| damaged("their map has another size"))?;
+        let (mapped, narrow) = (reader.flag()?, reader.flag()?);
+        reader.end()?;
+        if r > m || !mapped && r != m || !bound.kernel().is_psd() {
+            return Err(damaged("their parts do not fit together"));
+        }
+        Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, narrow))
+    }
+}
+
+/// The mean of the kernel values of rows with each landmark.
+fn mean_row(bound: &Bound, landmarks: &Points<f64>, rows: &Points<f64>, exec: &Exec) -> Vec<f64> {
+    let (n, m) = (rows.n().min(TELLING), landmarks.n());
+    let means = Means::of(m);
+    let rows = Rows::new(bound, Points::from_fn(n, rows.d(), |i, j| rows.row(i)[j]), means);
+    let landmarks = Rows::new(bound, landmarks.clone(), means);
+    let (mut line, mut mean) = (vec![0.0; m], vec![0.0; m]);
+    for i in 0..n {
+        let how = (bound, Form::Value, exec.level());
+        tile::fill(how, (&rows, i..i + 1), (&landmarks, 0..m), &mut line, &mut Scratch::new());
+        mean.iter_mut().zip(&line).for_each(|(mean, v)| *mean += v / n as f64);
+    }
+    mean
+}

@@ -1,0 +1,197 @@
+//! The model of what was summed over the points: components, and how far they can be from the truth (MATHS.md, M20).
+
+use super::landmark_basis::LandmarkBasis;
+use super::landmark_state::LandmarkState;
+use super::{KernelPca, KernelPcaModel};
+use crate::block::Block;
+use crate::eigen::{Approximation, Certificate, rounding_of_products, sign};
+use crate::error::{ErrorKind, Result};
+use crate::exec::Exec;
+use crate::features::Features;
+use crate::kernel::tile::{self, Form, Rows, Scratch};
+use crate::linalg;
+use crate::op::{Gram, SymOp};
+use crate::points::Points;
+use crate::spectrum::Spectrum;
+
+/// How many standard errors the bound on a sampled residual lies above its estimate, and the confidence that goes with it.
+const ERRORS: f64 = 6.0;
+const CONFIDENCE: f64 = 0.95;
+/// The sample has to see so much of a component, whose squares sum to 1, to say something about its residual: components that
+/// live on a few points are not seen by a few rows.
+const SEEN: f64 = 0.6;
+
+impl KernelPca {
+    /// The model of all points that a state has seen: their kernel PCA by landmarks.
+    ///
+    /// # Errors
+    /// When the state is of other landmarks, or of fewer than two points.
+    pub fn finish(&self, basis: &LandmarkBasis, state: &LandmarkState, exec: &Exec) -> Result<KernelPcaModel> {
+        state.check(basis)?;
+        self.components.validate("kernel pca")?;
+        let n = usize::try_from(state.n).unwrap_or(usize::MAX);
+        if n < 2 {
+            return Err(ErrorKind::TooFew { what: "points", found: n, needed: 2 }.into());
+        }
+        exec.run(|| self.finish_sums(basis, state, n, exec))
+    }
+
+    fn finish_sums(
+        &self,
+        basis: &LandmarkBasis,
+        state: &LandmarkState,
+        n: usize,
+        exec: &Exec,
+    ) -> Result<KernelPcaModel> {
+        let (nf, map) = (n as f64, &basis.map);
+        let about: Vec<f64> = state.total.iter().map(|t| t / nf).collect(); // the mean, from the shift on
+        let mut scatter = state.scatter.clone();
+        linalg::mirror_lower(&mut scatter);
+        for j in 0..scatter.b() {
+            for (i, v) in scatter.col_mut(j).iter_mut().enumerate() {
+                *v -= state.total[i] * about[j];
+            }
+        }
+        // The scatter and the mean of the features f, and how they come from the sums.
+        let shift = times(&map.transposed(), &basis.shift);
+        let (spread, mean) = if basis.mapped {
+            (scatter, shift.iter().zip(&about).map(|(s, a)| s + a).collect::<Vec<f64>>())
+        } else {
+            let spread = linalg::inner_products(map, &linalg::product(&scatter, map));
+            (spread, shift.iter().zip(times(&map.transposed(), &about)).map(|(s, a)| s + a).collect())
+        };
+        exec.go_on()?;
+        let (values, vectors) = match spread.n() {
+            0 => (Vec::new(), Block::zeros(0, 0)),
+            _ => linalg::eigh(symmetric(spread))?,
+        };
+        let kept: f64 = values.iter().map(|v| v.max(0.0)).sum();
+        let grand_mean = linalg::dot(&mean, &mean);
+        let size = state.own / nf;
+        let epsilon = if basis.narrow.is_some() { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let square = basis.columns.points().rows().map(|x| linalg::dot(x, x)).fold(0.0, f64::max);
+        let error = basis.bound.entry_error(square, basis.columns.reach(), size, epsilon);
+        let rounding = rounding_of_products(n, error, size, epsilon);
+        // What is below the rounding of a sum of n numbers is no error that anybody made.
+        let left = state.own - kept - nf * grand_mean;
+        let trace_error = if left > 4.0 * epsilon * state.own { left } else { 0.0 };
+        let total = kept + trace_error;
+        let rank = values.iter().take_while(|v| **v > rounding).count();
+        let k = self.components.count(&values, total, rank);
+
+        // z(x) = Y'(f(x) - mean), f(x) = map' c(x).
+        let mut y = vectors.first(k);
+        let landmarks = Points::from_fn(basis.m, basis.d(), |i, j| basis.columns.points().row(i)[j]);
+        let rows = Rows::new(&basis.bound, landmarks, basis.columns.means());
+        let own = Gram::of_points(&basis.bound, rows.points().clone()).to_matrix(exec)?;
+        let images = linalg::product(&own, &linalg::product(map, &y));
+        turn(&mut y, &images, &mean);
+        let weights = linalg::product(map, &y);
+        let offset = times(&y.transposed(), &mean);
+
+        let sampled = self.sampled_residuals(basis, state, (&values[..k], &y, &weights, &offset), &about, exec);
+        let approximation = Approximation::new(basis.m, trace_error, total, basis.sampled(), sampled, CONFIDENCE);
+        let mut notes = self.unreached(&approximation);
+        let certificate = Certificate::of_landmarks(&values, k, approximation, rounding);
+        notes.extend(Spectrum::ties(&values, k, 2.0 * rounding));
+        let spectrum = Spectrum {
+            eigenvalues: values[..k].to_vec(),
+            total,
+            discarded: total - values[..k].iter().sum::<f64>(),
+            rank: k,
+            complete: false,
+            n,
+            centred: true,
+        };
+        let features = Features::Kernel {
+            bound: basis.bound.clone(),
+            landmarks: rows,
+            standardise: basis.standardise.clone(),
+            form: Form::Value,
+        };
+        let mean_weights = times(map, &mean);
+        KernelPcaModel::of_landmarks(
+            features,
+            weights,
+            offset,
+            (mean_weights, grand_mean),
+            spectrum,
+            certificate,
+            notes,
+        )
+    }
+
+    /// |K~u - lambda u| of each component, estimated from the rows for which K u is known, with a bound of some standard
+    /// errors above it: the entries of a residual sum to 0, so that its square is n times their variance.
+    fn sampled_residuals(
+        &self,
+        basis: &LandmarkBasis,
+        state: &LandmarkState,
+        (values, y, weights, offset): (&[f64], &Block, &Block, &[f64]),
+        about: &[f64],
+        exec: &Exec,
+    ) -> Vec<(f64, f64)> {
+        let (s, m, n) = (basis.sampled(), basis.m, state.n as f64);
+        if s < 2 {
+            return Vec::new();
+        }
+        let summed = if basis.mapped { y } else { weights }; // z from the features that are summed
+        let images = linalg::product(&state.cross, summed);
+        let of_mean = times(&summed.transposed(), about);
+        let mut own = vec![0.0; s * m];
+        let how = (&basis.bound, Form::Value, exec.level());
+        for (i, out) in own.chunks_exact_mut(m).enumerate() {
+            tile::fill(how, (&basis.columns, m + i..m + i + 1), (&basis.columns, 0..m), out, &mut Scratch::new());
+        }
+        (0..values.len())
+            .map(|j| {
+                let score = |i: usize| linalg::dot(&own[i * m..(i + 1) * m], weights.col(j)) - offset[j];
+                let scores: Vec<f64> = (0..s).map(score).collect();
+                let image = |i: usize| images.at(i, j) - state.seen[i] * of_mean[j];
+                let root = values[j].sqrt();
+                let entries: Vec<f64> = (0..s).map(|i| (image(i) - values[j] * scores[i]) / root).collect();
+                let sf = s as f64;
+                let part = linalg::dot(&scores, &scores) / values[j] * n / sf;
+                let mean = entries.iter().sum::<f64>() / sf;
+                let squares: Vec<f64> = entries.iter().map(|v| (v - mean).powi(2) * sf / (sf - 1.0)).collect();
+                let variance = squares.iter().sum::<f64>() / sf;
+                let spread = squares.iter().map(|q| (q - variance).powi(2)).sum::<f64>() / (sf - 1.0);
+                let bound = (n * (variance + ERRORS * (spread / sf).sqrt())).sqrt();
+                // Where the sample sees less of the component than there is, as much less is seen of the residual.
+                ((n * variance).sqrt(), if part < SEEN { f64::MAX } else { bound / part.sqrt().min(1.0) })
+            })
+            .collect()
+    }
+}
+
+/// A x.
+fn times(a: &Block, x: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; a.n()];
+    for (j, x) in x.iter().enumerate() {
+        out.iter_mut().zip(a.col(j)).for_each(|(o, v)| *o += v * x);
+    }
+    out
+}
+
+fn symmetric(mut a: Block) -> Block {
+    for j in 0..a.b() {
+        for i in 0..j {
+            let v = 0.5 * (a.at(i, j) + a.at(j, i));
+            (*a.at_mut(i, j), *a.at_mut(j, i)) = (v, v);
+        }
+    }
+    a
+}
+
+/// Turns columns so that the score of largest magnitude of a landmark is positive (M14); scores are `images` less `mean`.
+fn turn(y: &mut Block, images: &Block, mean: &[f64]) {
+    for j in 0..y.b() {
+        let offset = linalg::dot(y.col(j), mean);
+        let mut scores = Block::from_fn(images.n(), 1, |i, _| images.at(i, j) - offset);
+        let before = scores.clone();
+        sign::largest_positive(&mut scores);
+        if scores != before {
+            y.col_mut(j).iter_mut().for_each(|v| *v = -*v);
+        }
+    }
+}
