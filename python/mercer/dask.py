@@ -14,7 +14,6 @@ lie; sums of a fixed size come back, in a tree that depends on the number of blo
 from __future__ import annotations
 
 import itertools
-from concurrent.futures import CancelledError
 
 import dask
 import dask.array as da
@@ -69,16 +68,6 @@ def _tree(states):
 def _put(value):
     """A value that tasks share: a part of the graph, which outlives workers; what is scattered does not."""
     return delayed(value, pure=False, traverse=False)
-
-
-def _lasting(make, times=3):
-    """What ``make()`` computes, made again where values that it put on workers are lost with them."""
-    for left in reversed(range(times)):
-        try:
-            return make()
-        except (CancelledError, OSError, TimeoutError):
-            if not left:
-                raise
 
 
 def _block(rows, worker):
@@ -159,13 +148,8 @@ class KernelPCA(_cluster.KernelPCA, auto_wrap_output_keys=None):
         survey = _tree([survey([b], d, i, size, seed) for i, b in enumerate(blocks)]).compute()
         exact = self._is_exact(exact, text, survey.n, d)
         self._basis = _mercer.LandmarkBasis(text, survey, False, how, self._options(draw=True))
-        part = delayed(_cluster.landmark_state)
-
-        def look():
-            basis = _put(self._basis)
-            return _tree([part([b], basis) for b in blocks]).compute()
-
-        sums = _lasting(look)
+        part, basis = delayed(_cluster.landmark_state), _put(self._basis)
+        sums = _tree([part([b], basis) for b in blocks]).compute()
         return self._fit_exact(blocks, self._start_model(sums)) if exact else self._take_landmarks(sums)
 
     def _fit_exact(self, blocks, start):
@@ -174,20 +158,13 @@ class KernelPCA(_cluster.KernelPCA, auto_wrap_output_keys=None):
         fact = delayed(lambda basis, X: basis.facts(_cluster.rows(X)))
         score = delayed(lambda model, X: model.transform(_cluster.rows(X), _cluster.exec_of()))
 
-        def look():
-            basis, model = _put(self._basis), _put(start)
-            return dask.compute([fact(basis, b) for b in blocks], [score(model, b) for b in blocks])
-
-        facts, first = _lasting(look)
+        basis, model = _put(self._basis), _put(start)
+        facts, first = dask.compute([fact(basis, b) for b in blocks], [score(model, b) for b in blocks])
         # A filter leaves blocks without rows.
         blocks, facts, first = zip(*[z for z in zip(blocks, facts, first, strict=True) if len(z[1][0])], strict=True)
         ends = np.cumsum([0] + [len(f[0]) for f in facts])
 
         def apply(vectors, swift):
-            return _lasting(lambda: once(vectors, swift))
-
-        def once(vectors, swift):
-            basis = _put(self._basis)
             pieces = [_put(np.ascontiguousarray(vectors[:, a:b].T)) for a, b in itertools.pairwise(ends)]
             block = [(i, blocks[i], pieces[i]) for i in range(len(blocks))]
             task = delayed(_cluster.pair)
@@ -218,10 +195,9 @@ class KernelPCA(_cluster.KernelPCA, auto_wrap_output_keys=None):
             return _scores(self, X) if hasattr(X, "dask") else super().transform(X)
         blocks = _checked(self, X)
         alpha, offset = self._model.alpha(), np.asarray(self._model.offset()[0])
-        # In the graph, so that they are there whenever it is computed.
-        held = [delayed(a, pure=False, traverse=False) for a in np.split(alpha, self._ends[1:-1])]
+        held = [_put(a) for a in np.split(alpha, self._ends[1:-1])]
         parts = list(zip(self._fitted, held, strict=True))
-        basis = delayed(self._basis, pure=False, traverse=False)
+        basis = _put(self._basis)
         part = delayed(lambda basis, X, Y, a: _cluster.scores_part(basis, X, Y, a))
         total = delayed(lambda offset, *parts: sum(parts) - offset)
         scores = [total(offset, *(part(basis, b, fitted, a) for fitted, a in parts)) for b in blocks]
