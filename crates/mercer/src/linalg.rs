@@ -3,8 +3,6 @@
 //! Results do not depend on the number of threads: faer splits its work by the degree of parallelism that it is
 //! told, which is a constant here, and not by the number of threads that happen to run it.
 
-use std::ops::Range;
-
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
@@ -171,23 +169,17 @@ fn widened<T: Real>(values: &[T], n: usize, b: usize) -> Block {
     Block::from_columns(values.iter().map(|v| v.to_f64()).collect(), n, b).expect("as many values")
 }
 
+/// The lower half of F'F.
+fn lower_gram<T: Real>(f: MatRef<'_, T>, out: &mut [T], par: Par) {
+    use BlockStructure::{Rectangular, TriangularLower};
+    let out = MatMut::from_column_major_slice_mut(out, f.ncols(), f.ncols());
+    triangular::matmul(out, TriangularLower, Accum::Replace, f.transpose(), Rectangular, f, Rectangular, T::ONE, par);
+}
+
 /// F'F of rows of `width` values of which the first `used` count, on the calling thread.
 pub(crate) fn rows_gram<T: Real>(values: &[T], width: usize, used: usize) -> Block {
-    use BlockStructure::{Rectangular, TriangularLower};
-    let f = strided(values, width, used);
     let mut out = vec![T::ZERO; used * used];
-    let view = MatMut::from_column_major_slice_mut(&mut out, used, used);
-    triangular::matmul(
-        view,
-        TriangularLower,
-        Accum::Replace,
-        f.transpose(),
-        Rectangular,
-        f,
-        Rectangular,
-        T::ONE,
-        Par::Seq,
-    );
+    lower_gram(strided(values, width, used), &mut out, Par::Seq);
     let mut gram = widened(&out, used, used);
     mirror_lower(&mut gram);
     gram
@@ -202,63 +194,31 @@ pub(crate) fn rows_transposed_times<T: Real>(values: &[T], width: usize, used: u
     widened(&out, used, b)
 }
 
-/// Such rows times the first rows of a map that has fewer: a row of `map.b()` values for each, in a row of `width`.
-pub(crate) fn mapped_rows<T: Real>(values: &[T], width: usize, map: &Block) -> Vec<T> {
-    let (n, m, r) = (values.len() / width, map.n(), map.b());
+/// Rows of `width` values with a map applied to the first of them, as many as it has rows; the rest is as it was.
+pub(crate) fn map_rows<T: Real>(values: &[T], width: usize, map: &Block, out: &mut Vec<T>) {
+    let (m, r) = (map.n(), map.b());
     let narrow: Vec<T> = map.as_slice().iter().map(|v| T::from_f64(*v)).collect();
-    let mut out = vec![T::ZERO; n * r];
-    out.par_chunks_mut(LINES * r.max(1)).zip(values.par_chunks(LINES * width)).for_each(|(out, values)| {
+    let out_width = width - m + r;
+    out.resize(values.len() / width * out_width, T::ZERO);
+    out.par_chunks_mut(LINES * out_width).zip(values.par_chunks(LINES * width)).for_each(|(out, values)| {
+        for (out, row) in out.chunks_exact_mut(out_width).zip(values.chunks_exact(width)) {
+            out[r..].copy_from_slice(&row[m..]);
+        }
         let map = MatRef::from_column_major_slice(&narrow, m, r);
-        let n = values.len() / width;
-        matmul(
-            MatMut::from_row_major_slice_mut(out, n, r),
-            Accum::Replace,
-            strided(values, width, m),
-            map,
-            T::ONE,
-            Par::Seq,
-        );
+        let out = MatMut::from_row_major_slice_mut(out, values.len() / width, out_width).subcols_mut(0, r);
+        matmul(out, Accum::Replace, strided(values, width, m), map, T::ONE, Par::Seq);
     });
-    out
 }
 
 /// Adds F'F to the lower half of a matrix; `product` is room for it.
-pub(crate) fn add_lower<T: Real>(values: &[T], (width, used): (usize, usize), product: &mut Vec<T>, out: &mut Block) {
-    use BlockStructure::{Rectangular, TriangularLower};
-    let f = strided(values, width, used);
-    product.resize(used * used, T::ZERO);
-    triangular::matmul(
-        MatMut::from_column_major_slice_mut(product, used, used),
-        TriangularLower,
-        Accum::Replace,
-        f.transpose(),
-        Rectangular,
-        f,
-        Rectangular,
-        T::ONE,
-        Par::rayon(PIECES),
-    );
-    out.as_mut_slice().par_chunks_mut(used).zip(product.par_chunks(used)).enumerate().for_each(
+pub(crate) fn add_lower<T: Real>(values: &[T], width: usize, product: &mut Vec<T>, out: &mut Block) {
+    product.resize(width * width, T::ZERO);
+    lower_gram(strided(values, width, width), product, Par::rayon(PIECES));
+    out.as_mut_slice().par_chunks_mut(width).zip(product.par_chunks(width)).enumerate().for_each(
         |(j, (out, product))| {
             out[j..].iter_mut().zip(&product[j..]).for_each(|(o, v)| *o += v.to_f64());
         },
     );
-}
-
-/// Rows of values, how many a row has, and which of them are meant.
-type Columns<'a, T> = (&'a [T], usize, Range<usize>);
-
-fn columns_of<T: Real>((values, width, columns): Columns<'_, T>) -> MatRef<'_, T> {
-    MatRef::from_row_major_slice(values, values.len() / width, width).subcols(columns.start, columns.len())
-}
-
-/// Adds A'B to a matrix, column by column, for columns of rows: on the calling thread.
-pub(crate) fn add_cross<T: Real>(a: Columns<'_, T>, b: Columns<'_, T>, out: &mut [f64]) {
-    let (a, b) = (columns_of(a), columns_of(b));
-    let mut product = vec![T::ZERO; out.len()];
-    let view = MatMut::from_column_major_slice_mut(&mut product, a.ncols(), b.ncols());
-    matmul(view, Accum::Replace, a.transpose(), b, T::ONE, Par::Seq);
-    out.iter_mut().zip(&product).for_each(|(o, v)| *o += v.to_f64());
 }
 
 /// Takes F G' from a tile, row by row, F being such rows and G rows of `used` values: on the calling thread.

@@ -29,7 +29,7 @@ impl KernelPca {
     pub fn finish(&self, basis: &LandmarkBasis, state: &LandmarkState, exec: &Exec) -> Result<KernelPcaModel> {
         state.check(basis)?;
         self.components.validate("kernel pca")?;
-        let n = usize::try_from(state.n).unwrap_or(usize::MAX);
+        let n = usize::try_from(state.n()).unwrap_or(usize::MAX);
         if n < 2 {
             return Err(ErrorKind::TooFew { what: "points", found: n, needed: 2 }.into());
         }
@@ -44,13 +44,11 @@ impl KernelPca {
         exec: &Exec,
     ) -> Result<KernelPcaModel> {
         let (nf, map) = (n as f64, &basis.map);
-        let about: Vec<f64> = state.total.iter().map(|t| t / nf).collect(); // the mean, from the shift on
-        let mut scatter = state.scatter.clone();
-        linalg::mirror_lower(&mut scatter);
+        let sums = state.total();
+        let about: Vec<f64> = sums.iter().map(|t| t / nf).collect(); // the mean, from the shift on
+        let mut scatter = state.scatter();
         for j in 0..scatter.b() {
-            for (i, v) in scatter.col_mut(j).iter_mut().enumerate() {
-                *v -= state.total[i] * about[j];
-            }
+            scatter.col_mut(j).iter_mut().zip(&sums).for_each(|(v, t)| *v -= t * about[j]);
         }
         // The scatter and the mean of the features f, and how they come from the sums.
         let shift = times(&map.transposed(), &basis.shift);
@@ -131,12 +129,13 @@ impl KernelPca {
         about: &[f64],
         exec: &Exec,
     ) -> Vec<(f64, f64)> {
-        let (s, m, n) = (basis.sampled(), basis.m, state.n as f64);
+        let (s, m, n) = (basis.sampled(), basis.m, state.n() as f64);
         if s < 2 {
             return Vec::new();
         }
         let summed = if basis.mapped { y } else { weights }; // z from the features that are summed
-        let images = linalg::product(&state.cross, summed);
+        let (seen, cross) = state.measured();
+        let images = linalg::product(&cross, summed);
         let of_mean = times(&summed.transposed(), about);
         let mut own = vec![0.0; s * m];
         let how = (&basis.bound, Form::Value, exec.level());
@@ -147,7 +146,7 @@ impl KernelPca {
             .map(|j| {
                 let score = |i: usize| linalg::dot(&own[i * m..(i + 1) * m], weights.col(j)) - offset[j];
                 let scores: Vec<f64> = (0..s).map(score).collect();
-                let image = |i: usize| images.at(i, j) - state.seen[i] * of_mean[j];
+                let image = |i: usize| images.at(i, j) - seen[i] * of_mean[j];
                 let root = values[j].sqrt();
                 let entries: Vec<f64> = (0..s).map(|i| (image(i) - values[j] * scores[i]) / root).collect();
                 let sf = s as f64;

@@ -23,8 +23,6 @@ use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
 /// Rows whose features are computed and summed together: a few tiles for each of a few threads.
 const ROWS: usize = 8 * LARGE_TILE;
-/// Columns of a sum that are one thread's work.
-const STRIP: usize = 64;
 /// The name of a state in its bytes.
 const NAME: &str = "landmark kernel PCA";
 
@@ -52,35 +50,62 @@ const NAME: &str = "landmark kernel PCA";
 #[derive(Clone, Debug, PartialEq)]
 pub struct LandmarkState {
     key: u64,
-    pub(super) n: u64,
-    /// Sums over the points of their features less the shift, and of the products of these (lower half).
-    pub(super) total: Vec<f64>,
-    pub(super) scatter: Block,
+    /// How many features a point has.
+    features: usize,
+    /// A point stands here as its features less their shift, its kernel values with the rows for which the error is measured,
+    /// and a 1: these are the sums of all products of two of them (lower half).
+    products: Block,
     /// Sum of k(x, x).
     pub(super) own: f64,
-    /// For the rows for which the error is measured: sums of their kernel values with the points, plain and times the features.
-    pub(super) seen: Vec<f64>,
-    pub(super) cross: Block,
+}
+
+/// Room for what is computed of a few rows, kept for the next.
+struct Room<T> {
+    values: Vec<T>,
+    mapped: Vec<T>,
+    product: Vec<T>,
+    tiles: Vec<(Vec<T>, Scratch<T>)>,
+}
+
+impl<T> Room<T> {
+    fn new() -> Self {
+        Room { values: Vec::new(), mapped: Vec::new(), product: Vec::new(), tiles: Vec::new() }
+    }
 }
 
 impl LandmarkState {
     /// Of no points.
     pub fn new(basis: &LandmarkBasis) -> Self {
-        let (r, s) = (basis.width(), basis.sampled());
-        LandmarkState {
-            key: basis.key,
-            n: 0,
-            total: vec![0.0; r],
-            scatter: Block::zeros(r, r),
-            own: 0.0,
-            seen: vec![0.0; s],
-            cross: Block::zeros(s, r),
-        }
+        let size = basis.width() + basis.sampled() + 1;
+        LandmarkState { key: basis.key, features: basis.width(), products: Block::zeros(size, size), own: 0.0 }
     }
 
     /// Number of points seen.
     pub fn n(&self) -> u64 {
-        self.n
+        self.products.at(self.last(), self.last()) as u64
+    }
+
+    /// Where the 1 of a point stands.
+    fn last(&self) -> usize {
+        self.products.n() - 1
+    }
+
+    /// Sums of the features.
+    pub(super) fn total(&self) -> Vec<f64> {
+        (0..self.features).map(|j| self.products.at(self.last(), j)).collect()
+    }
+
+    /// Sums of the products of two features.
+    pub(super) fn scatter(&self) -> Block {
+        Block::from_fn(self.features, self.features, |i, j| self.products.at(i.max(j), i.min(j)))
+    }
+
+    /// For the rows for which the error is measured, sums of their kernel values with the points, and of these times the
+    /// features.
+    pub(super) fn measured(&self) -> (Vec<f64>, Block) {
+        let rows = self.features..self.last();
+        let plain = rows.clone().map(|i| self.products.at(self.last(), i)).collect();
+        (plain, Block::from_fn(rows.len(), self.features, |i, j| self.products.at(rows.start + i, j)))
     }
 
     /// Takes a batch of points.
@@ -113,12 +138,11 @@ impl LandmarkState {
         x.check(0)?;
         x.check_not_huge()?;
         let mut sums = LandmarkState::new(basis);
-        let (mut room, mut narrow_room) = (Vec::new(), Vec::new());
+        let (mut room, mut narrow_room) = (Room::new(), Room::new());
         exec.run(|| {
             for start in (0..x.n()).step_by(ROWS) {
                 exec.go_on()?;
                 let rows = Standardise::apply(basis.standardise.as_ref(), x.slice(start, x.n().min(start + ROWS)));
-                sums.n += rows.n() as u64;
                 sums.own += rows.rows().map(|row| basis.bound.kernel().self_value(row)).sum::<f64>();
                 let rows = Rows::new(&basis.bound, rows, basis.columns.means());
                 match &basis.narrow {
@@ -128,71 +152,49 @@ impl LandmarkState {
             }
             Ok(())
         })?;
-        let numbers = sums.total.iter().chain(sums.scatter.as_slice()).chain(&sums.seen).chain([&sums.own]);
-        if numbers.into_iter().any(|v| !v.is_finite()) {
+        if sums.products.as_slice().iter().chain([&sums.own]).any(|v| !v.is_finite()) {
             return Err(ErrorKind::Range { what: "Gram matrix", magnitude: f64::INFINITY }.into());
         }
         self.add(&sums);
         Ok(())
     }
 
-    /// Adds what a few rows give; `room` is kept for the next.
+    /// Adds what a few rows give.
     fn add_rows<T: Real>(
         &mut self,
         basis: &LandmarkBasis,
         rows: &Rows<T>,
         columns: &Rows<T>,
-        room: &mut Vec<T>,
+        room: &mut Room<T>,
         exec: &Exec,
     ) {
-        let (n, m, width) = (rows.n(), basis.m, columns.n());
-        // Kernel values with landmarks, less the shift, and with the rows for which the error is measured, plain.
-        let mut values = vec![T::ZERO; n * width];
-        values.par_chunks_mut(LARGE_TILE * width).enumerate().for_each(|(strip, out)| {
-            let first = strip * LARGE_TILE;
+        let (n, width) = (rows.n(), columns.n() + 1);
+        // Kernel values with landmarks, less the shift, and with the rows for which the error is measured, plain; and a 1.
+        let Room { values, mapped, product, tiles } = room;
+        values.resize(n * width, T::ZERO);
+        tiles.resize_with(n.div_ceil(LARGE_TILE), || (Vec::new(), Scratch::new()));
+        let shift: Vec<T> = (0..columns.n()).map(|j| T::from_f64(basis.shift.get(j).copied().unwrap_or(0.0))).collect();
+        let strips = values.par_chunks_mut(LARGE_TILE * width).zip(tiles).enumerate();
+        strips.for_each(|(strip, (out, (tile, scratch)))| {
             let height = out.len() / width;
-            let (mut tile, mut scratch) = (vec![T::ZERO; height * LARGE_TILE], Scratch::new());
-            for start in (0..width).step_by(LARGE_TILE) {
-                let piece = start..width.min(start + LARGE_TILE);
-                let tile = &mut tile[..height * piece.len()];
+            let own = strip * LARGE_TILE..strip * LARGE_TILE + height;
+            for start in (0..columns.n()).step_by(LARGE_TILE) {
+                let piece = start..columns.n().min(start + LARGE_TILE);
+                tile.resize(height * piece.len(), T::ZERO);
                 let how = (&basis.bound, Form::Value, exec.level());
-                tile::fill(how, (rows, first..first + height), (columns, piece.clone()), tile, &mut scratch);
-                let shift: Vec<T> =
-                    piece.clone().map(|j| basis.shift.get(j).map_or(T::ZERO, |s| T::from_f64(*s))).collect();
+                tile::fill(how, (rows, own.clone()), (columns, piece.clone()), tile, scratch);
                 for (line, out) in tile.chunks_exact(piece.len()).zip(out.chunks_exact_mut(width)) {
-                    for ((out, v), s) in out[piece.clone()].iter_mut().zip(line).zip(&shift) {
+                    for ((out, v), s) in out[piece.clone()].iter_mut().zip(line).zip(&shift[piece.clone()]) {
                         *out = *v - *s;
                     }
                 }
             }
+            out.chunks_exact_mut(width).for_each(|row| row[width - 1] = T::ONE);
         });
-        let mapped;
-        let (features, feature_width, r) = if basis.mapped {
-            mapped = linalg::mapped_rows(&values, width, &basis.map);
-            (&mapped, basis.map.b(), basis.map.b())
-        } else {
-            (&values, width, m)
-        };
-        let s = basis.sampled();
-        if r == 0 {
-            return; // the kernel is 0 on all landmarks
+        if basis.mapped {
+            linalg::map_rows(values, width, &basis.map, mapped);
         }
-        linalg::add_lower(features, (feature_width, r), room, &mut self.scatter);
-        self.total.par_chunks_mut(STRIP).enumerate().for_each(|(strip, total)| {
-            let columns = strip * STRIP..strip * STRIP + total.len();
-            for row in features.chunks_exact(feature_width) {
-                total.iter_mut().zip(&row[columns.clone()]).for_each(|(t, v)| *t += v.to_f64());
-            }
-        });
-        if s > 0 {
-            self.cross.as_mut_slice().par_chunks_mut(STRIP * s).enumerate().for_each(|(strip, cross)| {
-                let columns = strip * STRIP..strip * STRIP + cross.len() / s;
-                linalg::add_cross((&values, width, m..m + s), (features, feature_width, columns), cross);
-            });
-        }
-        for row in values.chunks_exact(width) {
-            self.seen.iter_mut().zip(&row[m..]).for_each(|(sum, v)| *sum += v.to_f64());
-        }
+        linalg::add_lower(if basis.mapped { mapped } else { values }, self.products.n(), product, &mut self.products);
     }
 
     /// Takes all that another state has seen.
@@ -208,21 +210,17 @@ impl LandmarkState {
     }
 
     fn add(&mut self, other: &LandmarkState) {
-        let sum = |mine: &mut [f64], theirs: &[f64]| mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
-        self.n += other.n;
         self.own += other.own;
-        sum(&mut self.total, &other.total);
-        sum(&mut self.seen, &other.seen);
-        sum(self.scatter.as_mut_slice(), other.scatter.as_slice());
-        sum(self.cross.as_mut_slice(), other.cross.as_slice());
+        let products = self.products.as_mut_slice().iter_mut();
+        products.zip(other.products.as_slice()).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     fn sizes(&self) -> (usize, usize) {
-        (self.total.len(), self.seen.len())
+        (self.features, self.products.n())
     }
 
     pub(super) fn check(&self, basis: &LandmarkBasis) -> Result<()> {
-        match self.key == basis.key && self.sizes() == (basis.width(), basis.sampled()) {
+        match self.key == basis.key && self.sizes() == (basis.width(), basis.width() + basis.sampled() + 1) {
             true => Ok(()),
             false => Err(Error::inconsistent("the state is of other landmarks than these")),
         }
@@ -232,12 +230,10 @@ impl LandmarkState {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(NAME);
         writer.count(self.key);
-        writer.count(self.n);
         writer.number(self.own);
-        writer.numbers(&self.total);
-        writer.lower_half(&self.scatter);
-        writer.numbers(&self.seen);
-        writer.numbers(self.cross.as_slice());
+        writer.count(self.features as u64);
+        writer.count(self.products.n() as u64);
+        writer.lower_half(&self.products);
         writer.finish()
     }
 
@@ -247,21 +243,17 @@ impl LandmarkState {
     /// When they are damaged, of another version, or not of such a state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::open(bytes, NAME)?;
-        let (key, n, own) = (reader.count()?, reader.count()?, reader.number()?);
-        let total = reader.numbers()?;
-        let r = total.len();
-        let scatter = reader.lower_half(r)?;
-        let seen = reader.numbers()?;
-        let s = seen.len();
-        let cross = reader.finite("sums", s.checked_mul(r).ok_or_else(|| damaged("a sum is beyond all measure"))?)?;
+        let (key, own) = (reader.count()?, reader.number()?);
+        let (features, size) = (reader.size()?, reader.size()?);
+        let products = reader.lower_half(size)?;
         reader.end()?;
-        if !(own.is_finite() && own >= 0.0) || total.iter().chain(&seen).any(|v| !v.is_finite()) {
-            return Err(damaged("their sums are not finite"));
+        if features >= size || !(own.is_finite() && own >= 0.0) {
+            return Err(damaged("their sizes do not fit together"));
         }
-        if n > MOST_POINTS || (0..r).any(|j| scatter.at(j, j) < 0.0) {
+        let n = products.at(size - 1, size - 1);
+        if n.fract() != 0.0 || n > MOST_POINTS as f64 || (0..size).any(|j| products.at(j, j) < 0.0) {
             return Err(damaged("their sums cannot be those of points"));
         }
-        let cross = Block::from_columns(cross, s, r).ok_or_else(|| damaged("a sum has another size"))?;
-        Ok(LandmarkState { key, n, total, scatter, own, seen, cross })
+        Ok(LandmarkState { key, features, products, own })
     }
 }
