@@ -241,7 +241,7 @@ class KernelPCA(ByLandmarks, Estimator):
         self : object
             The fitted estimator. A fit that fails leaves it as it was.
         """
-        self._fit(X)
+        self._fit(X, scores=False)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -263,10 +263,9 @@ class KernelPCA(ByLandmarks, Estimator):
         X_new : ndarray of shape (n_samples, n_components)
             Scores of the training data, ``eigenvectors_ * sqrt(eigenvalues_)``.
         """
-        scores = self._fit(X)
-        if scores is None:
+        if _batches.is_stream(X):
             raise TypeError("batches that went by cannot be transformed: call fit, then transform for each batch")
-        return scores
+        return self._fit(X, scores=True)
 
     def plan(self, X):
         """What :meth:`fit` would do and need, without doing it.
@@ -312,7 +311,8 @@ class KernelPCA(ByLandmarks, Estimator):
             return min(int(self.n_components), n_samples)
         return self.n_components
 
-    def _fit(self, X):
+    def _fit(self, X, *, scores):
+        """Fits; the scores of X where they are asked for."""
         for attribute in ("_basis", "_sums", "landmarks_", "n_samples_seen_"):
             self.__dict__.pop(attribute, None)
         if _batches.is_stream(X):
@@ -338,17 +338,17 @@ class KernelPCA(ByLandmarks, Estimator):
             if self.fit_inverse_transform:
                 raise ValueError("fit_inverse_transform=True needs exact components: set landmarks=None")
             self._keep_landmarks(model)
-            return self._scores(X)
+            return self._scores(X) if scores else None
         self._keep(model, X.shape)
         self.X_fit_ = X
         if isinstance(source, _gram.Table):
             source = _gram.Table(model.kernel)
         self._kernel_source, self.kernel_ = source, source.text
         self.gamma_ = _gram.gamma_of(source, self.gamma, X.shape[1])
-        scores = self._scores_of_fitted()
+        found = self._scores_of_fitted()
         if self.fit_inverse_transform:
-            self._fit_inverse(scores, X)
-        return scores
+            self._fit_inverse(found, X)
+        return found
 
     def _decompose(self, source, X, options):
         n, tolerance, dense = X.shape[0], self._tolerance(), self.eigen_solver == "dense"

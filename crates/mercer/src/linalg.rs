@@ -26,9 +26,6 @@ const PARALLEL_FROM: usize = 256;
 /// Pieces that a large product is cut into, however many threads there are.
 const PIECES: usize = 8;
 
-/// Rows that are one thread's work where rows are mapped.
-const LINES: usize = 192;
-
 fn par(size: usize) -> Par {
     if size < PARALLEL_FROM { Par::Seq } else { Par::rayon(2) }
 }
@@ -194,27 +191,27 @@ pub(crate) fn rows_transposed_times<T: Real>(values: &[T], width: usize, used: u
     widened(&out, used, b)
 }
 
-/// Rows of `width` values with a map applied to the first of them, as many as it has rows; the rest is as it was.
-pub(crate) fn map_rows<T: Real>(values: &[T], width: usize, map: &Block, out: &mut Vec<T>) {
+/// Columns of n values with a map applied to the first of them, as many as it has rows; the rest is as it was.
+pub(crate) fn map_columns<T: Real>(values: &[T], n: usize, map: &Block, out: &mut Vec<T>) {
     let (m, r) = (map.n(), map.b());
     let narrow: Vec<T> = map.as_slice().iter().map(|v| T::from_f64(*v)).collect();
-    let out_width = width - m + r;
-    out.resize(values.len() / width * out_width, T::ZERO);
-    out.par_chunks_mut(LINES * out_width).zip(values.par_chunks(LINES * width)).for_each(|(out, values)| {
-        for (out, row) in out.chunks_exact_mut(out_width).zip(values.chunks_exact(width)) {
-            out[r..].copy_from_slice(&row[m..]);
-        }
-        let map = MatRef::from_column_major_slice(&narrow, m, r);
-        let out = MatMut::from_row_major_slice_mut(out, values.len() / width, out_width).subcols_mut(0, r);
-        matmul(out, Accum::Replace, strided(values, width, m), map, T::ONE, Par::Seq);
-    });
+    let (first, rest) = values.split_at(n * m);
+    out.resize(n * r + rest.len(), T::ZERO);
+    let (mapped, kept) = out.split_at_mut(n * r);
+    kept.copy_from_slice(rest);
+    let first = MatRef::from_column_major_slice(first, n, m);
+    let map = MatRef::from_column_major_slice(&narrow, m, r);
+    let mapped = MatMut::from_column_major_slice_mut(mapped, n, r);
+    matmul(mapped, Accum::Replace, first, map, T::ONE, Par::rayon(PIECES));
 }
 
-/// Adds F'F to the lower half of a matrix; `product` is room for it.
-pub(crate) fn add_lower<T: Real>(values: &[T], width: usize, product: &mut Vec<T>, out: &mut Block) {
-    product.resize(width * width, T::ZERO);
-    lower_gram(strided(values, width, width), product, Par::rayon(PIECES));
-    out.as_mut_slice().par_chunks_mut(width).zip(product.par_chunks(width)).enumerate().for_each(
+/// Adds F'F to the lower half of a matrix, F having columns of n values; `product` is room for it. (Rows of many values would
+/// have each of them on another page, and products of such are a third slower.)
+pub(crate) fn add_lower<T: Real>(values: &[T], n: usize, product: &mut Vec<T>, out: &mut Block) {
+    let size = out.n();
+    product.resize(size * size, T::ZERO);
+    lower_gram(MatRef::from_column_major_slice(values, n, size), product, Par::rayon(PIECES));
+    out.as_mut_slice().par_chunks_mut(size).zip(product.par_chunks(size)).enumerate().for_each(
         |(j, (out, product))| {
             out[j..].iter_mut().zip(&product[j..]).for_each(|(o, v)| *o += v.to_f64());
         },

@@ -23,6 +23,8 @@ use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
 /// Rows whose features are computed and summed together: a few tiles for each of a few threads.
 const ROWS: usize = 8 * LARGE_TILE;
+/// Landmarks whose kernel values are one thread's work.
+const STRIP: usize = 96;
 /// The name of a state in its bytes.
 const NAME: &str = "landmark kernel PCA";
 
@@ -168,33 +170,31 @@ impl LandmarkState {
         room: &mut Room<T>,
         exec: &Exec,
     ) {
-        let (n, width) = (rows.n(), columns.n() + 1);
-        // Kernel values with landmarks, less the shift, and with the rows for which the error is measured, plain; and a 1.
+        let (n, width) = (rows.n(), columns.n());
         let Room { values, mapped, product, tiles } = room;
-        values.resize(n * width, T::ZERO);
-        tiles.resize_with(n.div_ceil(LARGE_TILE), || (Vec::new(), Scratch::new()));
-        let shift: Vec<T> = (0..columns.n()).map(|j| T::from_f64(basis.shift.get(j).copied().unwrap_or(0.0))).collect();
-        let strips = values.par_chunks_mut(LARGE_TILE * width).zip(tiles).enumerate();
-        strips.for_each(|(strip, (out, (tile, scratch)))| {
-            let height = out.len() / width;
-            let own = strip * LARGE_TILE..strip * LARGE_TILE + height;
-            for start in (0..columns.n()).step_by(LARGE_TILE) {
-                let piece = start..columns.n().min(start + LARGE_TILE);
-                tile.resize(height * piece.len(), T::ZERO);
+        // A column for each landmark with its kernel values less the shift, for each row for which the error is measured with
+        // its plain ones, and one of 1.
+        values.resize(n * (width + 1), T::ZERO);
+        let (kernel, ones) = values.split_at_mut(n * width);
+        ones.fill(T::ONE);
+        tiles.resize_with(width.div_ceil(STRIP), || (Vec::new(), Scratch::new()));
+        kernel.par_chunks_mut(STRIP * n).zip(tiles).enumerate().for_each(|(strip, (out, (tile, scratch)))| {
+            let own = strip * STRIP..width.min((strip + 1) * STRIP);
+            for start in (0..n).step_by(LARGE_TILE) {
+                let piece = start..n.min(start + LARGE_TILE);
+                tile.resize(own.len() * piece.len(), T::ZERO);
                 let how = (&basis.bound, Form::Value, exec.level());
-                tile::fill(how, (rows, own.clone()), (columns, piece.clone()), tile, scratch);
-                for (line, out) in tile.chunks_exact(piece.len()).zip(out.chunks_exact_mut(width)) {
-                    for ((out, v), s) in out[piece.clone()].iter_mut().zip(line).zip(&shift[piece.clone()]) {
-                        *out = *v - *s;
-                    }
+                tile::fill(how, (columns, own.clone()), (rows, piece.clone()), tile, scratch);
+                for ((line, out), j) in tile.chunks_exact(piece.len()).zip(out.chunks_exact_mut(n)).zip(own.clone()) {
+                    let shift = T::from_f64(basis.shift.get(j).copied().unwrap_or(0.0));
+                    out[piece.clone()].iter_mut().zip(line).for_each(|(out, v)| *out = *v - shift);
                 }
             }
-            out.chunks_exact_mut(width).for_each(|row| row[width - 1] = T::ONE);
         });
         if basis.mapped {
-            linalg::map_rows(values, width, &basis.map, mapped);
+            linalg::map_columns(values, n, &basis.map, mapped);
         }
-        linalg::add_lower(if basis.mapped { mapped } else { values }, self.products.n(), product, &mut self.products);
+        linalg::add_lower(if basis.mapped { mapped } else { values }, n, product, &mut self.products);
     }
 
     /// Takes all that another state has seen.
