@@ -27,8 +27,10 @@ NAMES = list("abcde")
 
 @pytest.fixture(scope="module")
 def client():
+    # A local cluster looks 15 s after a worker died whether it is back, and gives it up if it has just died again.
+    patience = {"distributed.scheduler.allowed-failures": 10, "distributed.deploy.lost-worker-timeout": "1h"}
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        dask.config.set(patience),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
         ) as cluster,
