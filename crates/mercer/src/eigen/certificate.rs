@@ -112,7 +112,7 @@ impl Approximation {
     }
 
     /// What each residual is below, with [`Approximation::confidence`] for each: six standard errors above its estimate; the trace
-    /// error where the sample sees too little of a component.
+    /// error where the sample sees too little of a component or of that error.
     pub fn residual_bounds(&self) -> Vec<f64> {
         self.residuals.iter().map(|r| r.1).collect()
     }
@@ -518,14 +518,19 @@ impl fmt::Display for Certificate {
                 }
                 _ => f.write_str("too much to bound an eigenvalue")?,
             }
-            if let Some(worst) = a.residuals.iter().map(|r| r.1).reduce(f64::max) {
-                let (rows, sure, worst) = (a.sampled, 100.0 * a.confidence, share(worst));
-                write!(
+            let (rows, sure, k) = (a.sampled, 100.0 * a.confidence, a.residuals.len());
+            let bounds: Vec<f64> =
+                a.residuals.iter().map(|r| r.1).filter(|v| *v < a.trace_error || *v == 0.0).collect();
+            let whose =
+                if bounds.len() < k { format!(" of {} of the {k} components", bounds.len()) } else { String::new() };
+            return match bounds.into_iter().reduce(f64::max).map(share) {
+                Some(worst) => write!(
                     f,
-                    "; residuals are below {worst:.1e} of it, as a sample of {rows} rows tells ({sure:.0} % sure of each)"
-                )?;
-            }
-            return Ok(());
+                    "; residuals{whose} are below {worst:.1e} of it, as a sample of {rows} rows tells ({sure:.0} % sure of each)"
+                ),
+                None if k > 0 => write!(f, "; a sample of {rows} rows sees too little to tell residuals"),
+                None => Ok(()),
+            };
         }
         write!(f, "eigenvalues within {:.1e} of the largest", self.worst())?;
         let sine = self.clusters.iter().map(|c| c.sine).fold(0.0, f64::max);

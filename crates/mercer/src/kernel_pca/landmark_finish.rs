@@ -17,8 +17,8 @@ use crate::spectrum::Spectrum;
 /// How many standard errors the bound on a sampled residual lies above its estimate, and the confidence that goes with it.
 const ERRORS: f64 = 6.0;
 const CONFIDENCE: f64 = 0.95;
-/// The sample has to see so much of a component, whose squares sum to 1, to say something about its residual: components that
-/// live on a few points are not seen by a few rows.
+/// The sample has to see so much of a component, whose squares sum to 1, and of the trace error, which is known, to say
+/// something about a residual: what lives on a few points is not seen by a few rows.
 const SEEN: f64 = 0.6;
 
 impl KernelPca {
@@ -87,7 +87,8 @@ impl KernelPca {
         let weights = linalg::product(map, &y);
         let offset = times(&y.transposed(), &mean);
 
-        let sampled = self.sampled_residuals(basis, state, (&values[..k], &y, &weights, &offset), &about, exec);
+        let sampled =
+            self.sampled_residuals(basis, state, (&values[..k], &y, &weights, &offset), &about, trace_error, exec);
         let approximation = Approximation::new(basis.m, trace_error, total, basis.sampled(), sampled, CONFIDENCE);
         let mut notes = self.unreached(&approximation);
         let certificate = Certificate::of_landmarks(&values, k, approximation, rounding);
@@ -127,6 +128,7 @@ impl KernelPca {
         state: &LandmarkState,
         (values, y, weights, offset): (&[f64], &Block, &Block, &[f64]),
         about: &[f64],
+        trace_error: f64,
         exec: &Exec,
     ) -> Vec<(f64, f64)> {
         let (s, m, n) = (basis.sampled(), basis.m, state.n() as f64);
@@ -142,6 +144,14 @@ impl KernelPca {
         for (i, out) in own.chunks_exact_mut(m).enumerate() {
             tile::fill(how, (&basis.columns, m + i..m + i + 1), (&basis.columns, 0..m), out, &mut Scratch::new());
         }
+        // What is left of k(x, x), which bounds the entries of residuals, sums to the trace error.
+        let features = linalg::inner_products(&basis.map, &Block::from_fn(m, s, |j, i| own[i * m + j]));
+        let left = |i: usize| {
+            let own = basis.bound.kernel().self_value(basis.columns.points().row(m + i));
+            (own - linalg::dot(features.col(i), features.col(i))).max(0.0)
+        };
+        let sf = s as f64;
+        let error_seen = if trace_error > 0.0 { (0..s).map(left).sum::<f64>() * n / sf / trace_error } else { 1.0 };
         (0..values.len())
             .map(|j| {
                 let score = |i: usize| linalg::dot(&own[i * m..(i + 1) * m], weights.col(j)) - offset[j];
@@ -149,14 +159,13 @@ impl KernelPca {
                 let image = |i: usize| images.at(i, j) - seen[i] * of_mean[j];
                 let root = values[j].sqrt();
                 let entries: Vec<f64> = (0..s).map(|i| (image(i) - values[j] * scores[i]) / root).collect();
-                let sf = s as f64;
-                let part = linalg::dot(&scores, &scores) / values[j] * n / sf;
+                let part = error_seen.min(linalg::dot(&scores, &scores) / values[j] * n / sf);
                 let mean = entries.iter().sum::<f64>() / sf;
                 let squares: Vec<f64> = entries.iter().map(|v| (v - mean).powi(2) * sf / (sf - 1.0)).collect();
                 let variance = squares.iter().sum::<f64>() / sf;
                 let spread = squares.iter().map(|q| (q - variance).powi(2)).sum::<f64>() / (sf - 1.0);
                 let bound = (n * (variance + ERRORS * (spread / sf).sqrt())).sqrt();
-                // Where the sample sees less of the component than there is, as much less is seen of the residual.
+                // Where the sample sees less than there is, as much less is seen of the residual.
                 ((n * variance).sqrt(), if part < SEEN { f64::MAX } else { bound / part.sqrt().min(1.0) })
             })
             .collect()

@@ -297,7 +297,11 @@ fn sampled_residuals_are_as_sure_as_they_say() -> Result<()> {
     let plain = Points::from_fn(n, 5, |_, _| dice.normal());
     let clusters = Points::from_fn(n, 4, |i, j| ((i % 6 * (j + 2)) % 7) as f64 + 0.5 * dice.normal());
     let heavy = Points::from_fn(n, 3, |_, _| dice.normal() / (0.1 + dice.normal().abs()));
-    for (name, x, gamma) in [("plain", plain, 0.1), ("clusters", clusters, 0.2), ("heavy", heavy, 0.05)] {
+    let few = Points::from_fn(n, 2, |i, _| if i % 60 == 0 { 9.0 } else { 0.0 } + 0.5 * dice.normal());
+    let mut partly = 0;
+    for (name, x, gamma) in
+        [("plain", plain, 0.1), ("clusters", clusters, 0.2), ("heavy", heavy, 0.05), ("few", few, 0.1)]
+    {
         let kernel = Kernel::gaussian(Gamma::Value(gamma));
         let centred = naive::centred(&naive::gram(&kernel, &x));
         let (mut failed, mut all) = (0, 0);
@@ -307,10 +311,25 @@ fn sampled_residuals_are_as_sure_as_they_say() -> Result<()> {
             let model = spec.fit_with(&x, &exec)?;
             let z = model.transform(&x)?;
             let approximation = model.certificate().approximation().unwrap();
+            let told = approximation.residual_bounds().iter().filter(|b| **b < approximation.trace_error()).count();
+            let words = match told {
+                0 => "sees too little".to_string(),
+                6 => "residuals are below".to_string(),
+                _ => format!("residuals of {told} of the 6 components are below"),
+            };
+            assert!(model.certificate().to_string().contains(&words), "{}", model.certificate());
+            partly += usize::from((1..6).contains(&told));
             for (j, bound) in approximation.residual_bounds().iter().enumerate() {
                 let (theta, u) = (model.spectrum().eigenvalues()[j], z.column(j));
                 let entry = |i: usize| centred.row(i).iter().zip(&u).map(|(k, u)| k * u).sum::<f64>() - theta * u[i];
                 let residual = ((0..n).map(|i| entry(i).powi(2)).sum::<f64>() / theta).sqrt();
+                if residual > *bound {
+                    eprintln!(
+                        "{name} {seed} {j} theta {theta:e} residual {residual:e} bound {bound:e} trace {:e} rounding {:e}",
+                        approximation.trace_error(),
+                        model.certificate().rounding()
+                    );
+                }
                 failed += usize::from(residual > *bound);
                 all += 1;
             }
@@ -318,5 +337,6 @@ fn sampled_residuals_are_as_sure_as_they_say() -> Result<()> {
         let allowed = 1.0 - 0.95;
         assert!(failed as f64 <= allowed * all as f64, "{name}: {failed} of {all}");
     }
+    assert!(partly > 0, "a sample saw all, always");
     Ok(())
 }
