@@ -1,8 +1,10 @@
 """PCA and kernel PCA of Spark data frames, on a cluster of two executors; one machine is the measure."""
 
+import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -121,6 +123,55 @@ def test_exact_kernel_pca_is_that_of_one_machine(exact, mixed, X):
     assert len(exact._order) == 6  # blocks, two of each partition
     assert np.allclose(exact.explained_variance_ratio_, whole.explained_variance_ratio_, rtol=1e-9)
     assert np.abs(scores_of(exact, mixed, X) - whole.transform(X)).max() < 1e-5
+
+
+CONNECTED = """
+import json, sys
+import numpy as np
+import pandas as pd
+from mercer import spark as ours
+from pyspark.sql import SparkSession
+
+session = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "4").getOrCreate()
+table = pd.DataFrame(np.load(sys.argv[1]), columns=["a", "b.c", "d", "e"])
+frame = session.createDataFrame(table).repartition(3)
+ours.BLOCK_ROWS = 200
+kernel = {"n_components": 3, "kernel": "rbf", "gamma": 0.02}
+found = {"session": type(session).__module__}
+for name, model in {
+    "pca": ours.PCA(3),
+    "exact": ours.KernelPCA(**kernel),
+    "landmarks": ours.KernelPCA(**kernel, landmarks=40),
+}.items():
+    model.fit(frame)
+    scores = model.transform(frame).toPandas().sort_values("a")[list(model.get_feature_names_out())]
+    found[name] = [model.explained_variance_.tolist(), scores.to_numpy().tolist()]
+print(json.dumps(found))
+session.stop()
+"""
+
+
+def test_spark_connect_gives_the_same(X, tmp_path):
+    pytest.importorskip("grpc")
+    np.save(tmp_path / "X.npy", X)
+    # In a process of its own, which has no other session.
+    call = [sys.executable, "-c", CONNECTED, str(tmp_path / "X.npy")]
+    python = {"PYSPARK_PYTHON": sys.executable}
+    environment = {k: v for k, v in os.environ.items() if "SPARK" not in k} | python
+    run = subprocess.run(call, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=400, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert "connect" in found["session"]
+    order = X[X[:, 0].argsort()]
+    whole = mercer.PCA(3).fit(X)
+    assert np.allclose(found["pca"][0], whole.explained_variance_, rtol=1e-10)
+    assert np.abs(found["pca"][1] - whole.transform(order)).max() < 1e-9
+    whole = mercer.KernelPCA(3, kernel="rbf", gamma=0.02).fit(X)
+    assert np.allclose(found["exact"][0], whole.explained_variance_, rtol=1e-9)
+    assert np.abs(found["exact"][1] - whole.transform(order)).max() < 1e-5
+    share = np.array(found["landmarks"][0]) / whole.explained_variance_
+    assert (share > 0.9).all()
+    assert (share < 1 + 1e-12).all()
 
 
 def test_transform_is_lazy(session, numbers, exact, tmp_path):
