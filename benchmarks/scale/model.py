@@ -59,13 +59,13 @@ def pca_flops(n, d):
 
 
 def pca_state(d):
-    """Bytes of moments: a matrix, means, what rounding took."""
-    return 8 * (d * d + 4 * d)
+    """Bytes of moments: one half of a matrix, means, what rounding took."""
+    return 4 * d * (d + 9)
 
 
 def sample_rows(m):
     """Rows that landmarks are chosen from."""
-    return max(8 * m, 4000) + 64
+    return min(max(8 * m, 4000), max(16_000, m)) + 64
 
 
 def landmark_flops(n, d, m):
@@ -75,8 +75,8 @@ def landmark_flops(n, d, m):
 
 
 def landmark_state(m):
-    """Bytes of sums."""
-    return 8 * (m * m + 66 * m)
+    """Bytes of sums: one half of the products of m features, 64 kernel values and a 1."""
+    return 4 * (m + 65) * (m + 66)
 
 
 def choose_flops(d, m):

@@ -40,7 +40,7 @@ class Certificate:
         The same as a share of the whole variance.
     sampled_residuals : ndarray of shape (n_components, 2)
         With landmarks, ``|K u - lambda u|`` of each component as estimated from a sample of rows, and what it is below
-        with ``confidence``. Empty for exact components.
+        with ``confidence``: the trace error where the sample sees too little. Empty for exact components.
     confidence : float
         Of these bounds.
     """

@@ -162,7 +162,7 @@ class KernelPCA(_kernel_pca.KernelPCA):
 
     def _take_landmarks(self, sums):
         self._forget()
-        self._sums = sums
+        self._sums, self._started = sums, self._recipe()
         self._keep_landmarks(self._basis.finish(sums, self._wanted(sums.n), self._options()))
         return self
 
@@ -174,6 +174,7 @@ class KernelPCA(_kernel_pca.KernelPCA):
         """What scores rows in a task: this model of landmarks, with the one thread that there is."""
         worker = copy.copy(self)
         worker._forget()
+        worker.__dict__.pop("_basis", None)
         worker.n_jobs, worker.progress = 1, None
         return worker
 

@@ -66,7 +66,8 @@ class KernelPCA(ByLandmarks, Estimator):
         exact.
     tol : float, default=0
         The residual that is good enough, relative to the largest eigenvalue; 0 means 1e-6, which gives eigenvalues to
-        about 1e-12. 1e-3 is enough for a picture.
+        about 1e-12. 1e-3 is enough for a picture. Without effect on landmarks, but that ``landmarks='auto'`` is then
+        exact.
     max_iter : int, default=None
         Without effect: a search that does not reach its tolerance is an error, never a silent result.
     iterated_power : int or 'auto', default='auto'

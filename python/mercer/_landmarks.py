@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from numbers import Integral
 
 import numpy as np
@@ -30,8 +31,8 @@ class ByLandmarks:
             if self.landmarks is not None:
                 raise ValueError("give landmarks or trace_error, not both")
             return ("trace", None, None, float(self.trace_error))
-        if isinstance(self.landmarks, str):
-            return ("auto", None, None, None)
+        if isinstance(self.landmarks, str):  # "auto"; whoever states a tolerance wants exact components
+            return ("none" if self.tol else "auto", None, None, None)
         if isinstance(self.landmarks, Integral):
             return (self.landmark_selection, int(self.landmarks), None, None)
         return ("given", None, check_array(self.landmarks, dtype=np.float64, order="C", input_name="landmarks"), None)
@@ -86,7 +87,10 @@ class ByLandmarks:
     def _recipe(self):
         """What landmarks depend on; it stays the same from batch to batch."""
         names = ("kernel", "gamma", "degree", "coef0", "landmarks", "landmark_selection", "trace_error")
-        return {name: repr(getattr(self, name)) for name in names}
+        values = {name: getattr(self, name) for name in names}
+        # What numpy writes of a large array leaves most of it out.
+        values = {k: np.asarray(v).tolist() if hasattr(v, "__array__") else v for k, v in values.items()}
+        return {k: hashlib.sha256(repr(v).encode()).hexdigest() for k, v in values.items()}
 
     def _first_rows(self):
         """Rows that landmarks are chosen from."""

@@ -275,6 +275,13 @@ class KernelPCA(_Frames, _cluster.KernelPCA, auto_wrap_output_keys=None):
         self._fitted, self._order, self._ends = blocks, order, ends
         return self
 
+    def _take_landmarks(self, sums):
+        fitted = getattr(self, "_fitted", None)
+        super()._take_landmarks(sums)
+        if fitted is not None:
+            fitted.unpersist()
+        return self
+
     def transform(self, X):
         """The frame X with columns of scores behind its own, lazy; of an exact model sums over the fitted blocks."""
         names = self._known(X)

@@ -355,7 +355,7 @@ fn fit_mapped(kernel: &KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec) -> R
     let refused = || Failure::Error {
         message: format!("{}: exact kernel PCA needs all rows in memory", rows.stream.source()),
         help: Some(format!(
-            "{}, take landmarks with --approx nystroem, or store the rows as one float64 or float32 NPY file, which is mapped",
+            "{}, take landmarks with --approx nystroem and no --tolerance, or store the rows as one float64 or float32 NPY file, which is mapped",
             if args.stream { "leave out --stream" } else { "raise --memory" }
         )),
     };

@@ -15,6 +15,8 @@ use crate::points::Points;
 use crate::real::Real;
 use crate::rng::Rng;
 
+/// What is left of the variance below this share is rounding.
+pub(crate) const LEAST_SHARE: f64 = 1e-11;
 /// Points per landmark that k-means looks at, and its steps.
 const SAMPLE: usize = 8;
 const STEPS: usize = 3;
@@ -260,7 +262,7 @@ impl<T: Real> Factor<T> {
             exec.go_on()?;
             let pivots = draw(left, (end - self.used).min(PIVOTS), rng);
             // What is left is rounding: there is nothing more to find.
-            if pivots.is_empty() || left.iter().sum::<f64>() <= share.max(1e-11) * all {
+            if pivots.is_empty() || left.iter().sum::<f64>() <= share.max(LEAST_SHARE) * all {
                 return Ok(());
             }
             let chosen = Points::from_fn(pivots.len(), points.d(), |i, j| points.row(pivots[i])[j]);

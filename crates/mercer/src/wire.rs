@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"mercer-state/";
 /// Of all states; raised when the layout of any of them changes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CHECKSUM: usize = 8;
 /// No state is of more points: counts beyond are no longer exact as f64.
 pub(crate) const MOST_POINTS: u64 = 1 << 53;
@@ -145,7 +145,8 @@ impl<'a> Reader<'a> {
 
     /// A symmetric matrix of d columns, its lower half filled.
     pub(crate) fn lower_half(&mut self, d: usize) -> Result<crate::Block> {
-        let len = d.checked_mul(d + 1).ok_or_else(|| damaged("a size in them is beyond all measure"))? / 2;
+        let twice = d.checked_add(1).and_then(|more| d.checked_mul(more));
+        let len = twice.ok_or_else(|| damaged("a size in them is beyond all measure"))? / 2;
         let values = self.plain(len)?;
         if values.iter().any(|v| !v.is_finite()) {
             return Err(damaged("a matrix in them is not finite"));

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::Found;
 use super::{orth, probe};
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernel::tile::LARGE_TILE;
 use crate::linalg;
 
 /// What rounding can have done to an eigenvalue of the centred Gram matrix of n points, whose entries are good to
@@ -19,11 +18,11 @@ pub(crate) fn rounding(n: usize, entry_error: f64, eigenvalues: &[f64]) -> f64 {
 }
 
 /// The same for products with a matrix that is not stored and whose entries are at most `largest`: sums over tiles,
-/// and then of tiles, in arithmetic of spacing `epsilon` within a tile.
-pub(crate) fn rounding_of_products(n: usize, entry_error: f64, largest: f64, epsilon: f64) -> f64 {
-    let n = n as f64;
-    let within = 0.5 * epsilon * (LARGE_TILE as f64 + 8.0);
-    let between = 0.5 * f64::EPSILON * (n / LARGE_TILE as f64 + 64.0);
+/// and then of tiles, in arithmetic of spacing `epsilon` within the `height` of a tile.
+pub(crate) fn rounding_of_products(n: usize, entry_error: f64, largest: f64, epsilon: f64, height: usize) -> f64 {
+    let (n, height) = (n as f64, height as f64);
+    let within = 0.5 * epsilon * (height + 8.0);
+    let between = 0.5 * f64::EPSILON * (n / height + 64.0);
     n * (entry_error + (within + between) * largest)
 }
 
@@ -526,9 +525,10 @@ impl fmt::Display for Certificate {
             return match bounds.into_iter().reduce(f64::max).map(share) {
                 Some(worst) => write!(
                     f,
-                    "; residuals{whose} are below {worst:.1e} of it, as a sample of {rows} rows tells ({sure:.0} % sure of each)"
+                    "; residuals{whose} are below {worst:.1e} of the largest eigenvalue, as a sample of {rows} rows tells \
+                     ({sure:.0} % sure of each)"
                 ),
-                None if k > 0 => write!(f, "; a sample of {rows} rows sees too little to tell residuals"),
+                None if k > 0 => write!(f, "; of residuals a sample of {rows} rows tells no more than that"),
                 None => Ok(()),
             };
         }

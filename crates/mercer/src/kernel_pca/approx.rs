@@ -22,7 +22,7 @@ pub(crate) const DEFAULT_LANDMARKS: usize = 1000;
 /// The fewest that are taken where memory is short.
 const LEAST_LANDMARKS: usize = 50;
 /// Rows of the data for which the error is measured.
-const SAMPLED: usize = 64;
+pub(super) const SAMPLED: usize = 64;
 /// Rows that landmarks are chosen from, per landmark, and at least.
 const PER_LANDMARK: usize = 8;
 const LEAST_SAMPLE: usize = 4000;
@@ -202,10 +202,11 @@ impl KernelPca {
     /// Rows that a [`Survey`] should sample, for landmarks to be chosen from.
     pub fn sample_size(&self) -> usize {
         let landmarks = match &self.approx {
-            Approx::Landmarks(landmarks) => landmarks.count(MOST_GROWN),
+            Approx::Landmarks(landmarks) => landmarks.count(usize::MAX),
             _ => DEFAULT_LANDMARKS,
         };
-        (PER_LANDMARK * landmarks).clamp(LEAST_SAMPLE, MOST_SAMPLE.max(landmarks)) + SAMPLED
+        let wanted = PER_LANDMARK.saturating_mul(landmarks).clamp(LEAST_SAMPLE, MOST_SAMPLE.max(landmarks));
+        wanted.saturating_add(SAMPLED)
     }
 
     /// The landmarks and all else that stays fixed while points go by in batches, from a survey of them. Automatic parameters
@@ -297,7 +298,7 @@ impl KernelPca {
         };
         let many = x.n() as u64 >= NARROW_FROM;
         let stated = if let Landmarks::TraceError(stated) = landmarks { Some(*stated) } else { None };
-        let mut aim = landmarks.clone();
+        let (mut aim, mut before) = (landmarks.clone(), 0);
         loop {
             let size = PER_LANDMARK * aim.count(x.n()).min(MOST_GROWN);
             let size = (size.clamp(LEAST_SAMPLE, MOST_SAMPLE.max(aim.count(x.n()))) + SAMPLED).min(x.n());
@@ -312,10 +313,13 @@ impl KernelPca {
                 return Ok(model);
             }
             let m = basis.landmarks();
-            if m >= MOST_GROWN.min(room(sample.n(), exec)).min(sample.n() - SAMPLED.min(sample.n())) {
+            let most = MOST_GROWN.min(room(sample.n(), exec)).min(sample.n() - SAMPLED.min(sample.n()));
+            if m >= most || *share <= landmarks::LEAST_SHARE {
                 return Ok(model); // with a note that it is not reached
             }
-            aim = Landmarks::TraceError(share * (0.7 * stated / reached).min(0.7));
+            // Where the sample has nothing more to give, the last word comes soon.
+            let closer = if m > before { (0.7 * stated / reached).min(0.7) } else { 1e-3 };
+            (aim, before) = (Landmarks::TraceError(share * closer), m);
         }
     }
 }

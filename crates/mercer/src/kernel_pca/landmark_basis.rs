@@ -1,5 +1,6 @@
 //! What stays fixed while points go by: landmarks, and the map from kernel values with them to features (MATHS.md, M20).
 
+use super::approx::SAMPLED;
 use crate::block::Block;
 use crate::eigen::check_range;
 use crate::error::{ErrorKind, Result};
@@ -95,9 +96,12 @@ impl LandmarkBasis {
         mapped: bool,
         narrow: bool,
     ) -> Self {
-        let key = crate::fingerprint(points.as_slice())
-            ^ crate::fingerprint(map.as_slice()).rotate_left(17)
-            ^ crate::fingerprint(&bound.kernel().to_string().bytes().map(f64::from).collect::<Vec<f64>>());
+        let kernel: Vec<f64> = bound.kernel().to_string().bytes().map(f64::from).collect();
+        let (location, scale) = standardise.as_ref().map_or((&[][..], &[][..]), |s| (&s.mean, &s.scale));
+        let parts = [&kernel[..], points.as_slice(), &shift, map.as_slice(), location, scale];
+        let flags = u64::from(mapped) + 2 * u64::from(narrow);
+        let parts = parts.into_iter().map(crate::fingerprint).chain([m as u64, flags]);
+        let key = crate::fingerprint(&parts.map(f64::from_bits).collect::<Vec<f64>>());
         let columns = Rows::new(&bound, points, Means::of(m));
         let narrow = narrow.then(|| columns.narrow(&bound));
         LandmarkBasis { bound, standardise, columns, narrow, m, shift, map, mapped, key }
@@ -178,7 +182,8 @@ impl LandmarkBasis {
         let m = reader.size()?;
         let points = reader.numbers()?;
         let rows = points.len().checked_div(d).unwrap_or(0);
-        if m == 0 || rows < m || rows * d != points.len() || points.iter().any(|v| !v.is_finite()) {
+        if m == 0 || rows < m || rows - m > SAMPLED || rows * d != points.len() || points.iter().any(|v| !v.is_finite())
+        {
             return Err(damaged("their landmarks do not fit their dimensions"));
         }
         let points = Points::new(points, rows, d)?;

@@ -1,7 +1,7 @@
 //! The model of what was summed over the points: components, and how far they can be from the truth (MATHS.md, M20).
 
 use super::landmark_basis::LandmarkBasis;
-use super::landmark_state::LandmarkState;
+use super::landmark_state::{LandmarkState, ROWS};
 use super::{KernelPca, KernelPcaModel};
 use crate::block::Block;
 use crate::eigen::{Approximation, Certificate, rounding_of_products, sign};
@@ -69,12 +69,14 @@ impl KernelPca {
         let epsilon = if basis.narrow.is_some() { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let square = basis.columns.points().rows().map(|x| linalg::dot(x, x)).fold(0.0, f64::max);
         let error = basis.bound.entry_error(square, basis.columns.reach(), size, epsilon);
-        let rounding = rounding_of_products(n, error, size, epsilon);
+        let rounding = rounding_of_products(n, error, size, epsilon, ROWS);
+        // Roundings are as often up as down: eigenvalues above this are no longer noise.
+        let noise = rounding_of_products(n, error, size, epsilon, ROWS.isqrt());
         // What is below the rounding of a sum of n numbers is no error that anybody made.
         let left = state.own - kept - nf * grand_mean;
         let trace_error = if left > 4.0 * epsilon * state.own { left } else { 0.0 };
         let total = kept + trace_error;
-        let rank = values.iter().take_while(|v| **v > rounding).count();
+        let rank = values.iter().take_while(|v| **v > noise).count();
         let k = self.components.count(&values, total, rank);
 
         // z(x) = Y'(f(x) - mean), f(x) = map' c(x).
@@ -92,7 +94,7 @@ impl KernelPca {
         let approximation = Approximation::new(basis.m, trace_error, total, basis.sampled(), sampled, CONFIDENCE);
         let mut notes = self.unreached(&approximation);
         let certificate = Certificate::of_landmarks(&values, k, approximation, rounding);
-        notes.extend(Spectrum::ties(&values, k, 2.0 * rounding));
+        notes.extend(Spectrum::ties(&values, k, 2.0 * noise));
         let spectrum = Spectrum {
             eigenvalues: values[..k].to_vec(),
             total,

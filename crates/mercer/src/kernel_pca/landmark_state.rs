@@ -22,7 +22,7 @@ use crate::real::Real;
 use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
 /// Rows whose features are computed and summed together: a few tiles for each of a few threads.
-const ROWS: usize = 8 * LARGE_TILE;
+pub(super) const ROWS: usize = 8 * LARGE_TILE;
 /// Landmarks whose kernel values are one thread's work.
 const STRIP: usize = 96;
 /// The name of a state in its bytes.
@@ -92,12 +92,12 @@ impl LandmarkState {
         self.products.n() - 1
     }
 
-    /// Sums of the features.
+    /// Sums of the features less their shift.
     pub(super) fn total(&self) -> Vec<f64> {
         (0..self.features).map(|j| self.products.at(self.last(), j)).collect()
     }
 
-    /// Sums of the products of two features.
+    /// Sums of the products of two of these.
     pub(super) fn scatter(&self) -> Block {
         Block::from_fn(self.features, self.features, |i, j| self.products.at(i.max(j), i.min(j)))
     }

@@ -8,7 +8,7 @@ use crate::eigen::{
 use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
-use crate::kernel::tile::Form;
+use crate::kernel::tile::{Form, LARGE_TILE};
 use crate::landmarks::Landmarks;
 use crate::op::{Dense, Gram, SymOp, mean};
 use crate::plan::{KernelTask, PassPlan, Plan, Source};
@@ -33,7 +33,7 @@ impl Facts {
     /// What rounding can do to an eigenvalue, in f64.
     pub(super) fn rounding(&self, norm: Option<f64>, largest: f64) -> f64 {
         let size = self.size(norm, largest);
-        rounding_of_products(self.diagonal.len(), (self.entry_errors)(size).0, size, f64::EPSILON)
+        rounding_of_products(self.diagonal.len(), (self.entry_errors)(size).0, size, f64::EPSILON, LARGE_TILE)
     }
 
     /// Refuses a diagonal that is not finite, naming the entry.
@@ -211,7 +211,7 @@ impl KernelPca {
             norm: centred_norm,
             rounding,
             swift: if found.passes.0 > 0 {
-                rounding_of_products(n, (facts.entry_errors)(size).1, size, f64::from(f32::EPSILON))
+                rounding_of_products(n, (facts.entry_errors)(size).1, size, f64::from(f32::EPSILON), LARGE_TILE)
             } else {
                 0.0
             },
