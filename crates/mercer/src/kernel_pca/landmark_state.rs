@@ -31,7 +31,8 @@ const NAME: &str = "landmark kernel PCA";
 /// What is known of points by their kernel values with landmarks: sums over the points, whose size does not depend on how
 /// many there are.
 ///
-/// States of parts of the data merge into that of the whole by addition. [`KernelPca::finish`] makes a model of one.
+/// States of parts of the data merge into that of the whole by addition.
+/// [`KernelPca::finish`](crate::KernelPca::finish) makes a model of one.
 ///
 /// # Example
 /// ```
