@@ -638,3 +638,17 @@ def test_landmarks_of_float32_are_float32(curved):
     narrow = curved.astype(np.float32)
     for fitted in (by_landmarks(20).fit(narrow), by_landmarks(20).fit(cut(narrow, 90))):
         assert fitted.landmarks_.dtype == fitted.eigenvalues_.dtype == fitted.transform(narrow).dtype == np.float32
+
+
+def test_landmarks_that_change_anywhere_are_seen():
+    X = np.random.default_rng(0).normal(size=(1500, 2))
+    model = mercer.KernelPCA(2, kernel="rbf", gamma=0.1, landmarks=X[:1200].copy()).partial_fit(X)
+    model.landmarks[600] += 1  # in the middle, which numpy does not write
+    with pytest.raises(ValueError, match="landmarks changed"):
+        model.partial_fit(X)
+
+
+def test_a_tolerance_asks_for_exact_components():
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    settings = {"n_components": 2, "kernel": "rbf", "gamma": 0.1, "landmarks": "auto", "memory": "20M"}
+    assert mercer.KernelPCA(**settings, tol=1e-8).fit(X).certificate_.trace_error == 0

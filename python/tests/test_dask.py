@@ -467,3 +467,13 @@ def test_workers_killed_between_passes_change_no_bit(client, X, both, monkeypatc
     client.wait_for_workers(2, timeout=60)
     scores = [values(model.transform(da.from_array(X, chunks=(100, 5)))) for model in (calm, shaken)]
     assert (scores[0] == scores[1]).all()
+
+
+def test_what_changed_since_a_fit_of_a_cluster_is_seen(client, X):
+    model = ours.KernelPCA(2, kernel="rbf", gamma=0.02, landmarks=30).fit(da.from_array(X, chunks=(100, 5)))
+    assert model.partial_fit(X).n_samples_seen_ == 1400
+    model.gamma = 0.05
+    with pytest.raises(ValueError, match="gamma changed"):
+        model.partial_fit(X)
+    model.fit(da.from_array(X, chunks=(100, 5)))
+    assert model.partial_fit(X).n_samples_seen_ == 1400
