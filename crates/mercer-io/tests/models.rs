@@ -76,7 +76,7 @@ fn features_of_landmarks_are_saved() {
 #[test]
 fn a_gram_model_is_saved_without_points() {
     let gram = Points::from_rows(&[[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]]);
-    let model = KernelPca::new(Kernel::Linear).fit_gram(&gram).expect("fits");
+    let model = KernelPca::new(Kernel::linear()).fit_gram(&gram).expect("fits");
     let columns = (1..=3).map(|i| format!("x{i}")).collect();
     let saved = SavedModel { model: AnyModel::KernelPca(model), columns, front: None };
     let back = SavedModel::from_bytes("m", &saved.to_bytes().expect("saves")).expect("loads");
@@ -87,7 +87,7 @@ fn a_gram_model_is_saved_without_points() {
 #[test]
 fn what_carries_code_is_refused() {
     let x = Points::from_rows(&[[0.0], [1.0], [3.0]]);
-    let model = KernelPca::new(Kernel::Linear).fit_fn(&x, |a, b| (a[0] * b[0]).exp()).expect("fits");
+    let model = KernelPca::new(Kernel::linear()).fit_fn(&x, |a, b| (a[0] * b[0]).exp()).expect("fits");
     let saved = SavedModel { model: AnyModel::KernelPca(model), columns: vec!["a".into()], front: None };
     assert!(saved.to_bytes().is_err_and(|e| e.to_string().contains("no code")));
     let model = Pca::new().embed(Embedding::new(2, |x| vec![x[0], x[0] * x[0]])).fit(&x).expect("fits");
@@ -168,11 +168,11 @@ fn facts_that_cannot_be_are_refused() {
 #[test]
 fn kernels_built_by_hand_come_back_with_every_bit() {
     let x = read("iris").and_then(|t| t.points()).expect("iris");
-    let (g, l) = (Kernel::gaussian(Gamma::Value(0.3)), Kernel::Linear);
+    let (g, l) = (Kernel::gaussian(Gamma::Value(0.3)), Kernel::linear());
     let scaled = |w: f64, k: &Kernel| Kernel::Scaled(w, Box::new(k.clone()));
     for kernel in [
-        Kernel::Sum(vec![l.clone(), Kernel::Sum(vec![g.clone(), Kernel::Cosine])]),
-        Kernel::Product(vec![scaled(0.3, &g), scaled(0.7, &Kernel::Cosine)]),
+        Kernel::Sum(vec![l.clone(), Kernel::Sum(vec![g.clone(), Kernel::cosine()])]),
+        Kernel::Product(vec![scaled(0.3, &g), scaled(0.7, &Kernel::cosine())]),
         scaled(0.1, &scaled(0.7, &g)),
         Kernel::Sum(vec![Kernel::Product(vec![g.clone()])]),
     ] {

@@ -44,6 +44,19 @@ pub enum ErrorKind {
         /// The value.
         value: f64,
     },
+    /// A point is outside the domain of a kernel.
+    Domain {
+        /// The kernel.
+        kernel: String,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The value.
+        value: f64,
+        /// What it must satisfy: "value >= 0".
+        constraint: &'static str,
+    },
     /// A parameter is outside its domain.
     Parameter {
         /// Whose parameter: "gaussian", "pca".
@@ -211,6 +224,12 @@ impl fmt::Display for Error {
             ErrorKind::Shape { what, found, expected } => write!(f, "{what}: {found} where {expected} are expected"),
             ErrorKind::NotFinite { what, row, column, value } => {
                 write!(f, "{what}: value {value} in row {row}, column {column} (from 0) is not finite")
+            }
+            ErrorKind::Domain { kernel, row, column, value, constraint } => {
+                write!(
+                    f,
+                    "{kernel}: value {value} in row {row}, column {column} (from 0) does not satisfy {constraint}"
+                )
             }
             ErrorKind::Parameter { owner, name, value, constraint } => {
                 write!(f, "{owner}: {name} = {value} does not satisfy {constraint}")

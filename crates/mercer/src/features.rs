@@ -7,7 +7,7 @@ use crate::embedding::Embedding;
 use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::kernel::Bound;
-use crate::kernel::tile::{self, Form, LARGE_TILE, Means, Rows, Scratch};
+use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
@@ -92,7 +92,7 @@ impl Features {
                 f(0, mean.len(), &values);
             }
             Features::Kernel { bound, landmarks, standardise, form } => {
-                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), landmarks.means());
+                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), landmarks.method());
                 let (mut values, mut scratch) = (vec![0.0; x.n() * PIECE], Scratch::new());
                 for start in (0..landmarks.n()).step_by(PIECE) {
                     let cols = start..landmarks.n().min(start + PIECE);
@@ -128,7 +128,7 @@ impl Features {
     pub(crate) fn self_values<T: Real>(&self, x: PointsRef<'_, T>) -> Option<Vec<f64>> {
         match self {
             Features::Kernel { bound, standardise, form, .. } => {
-                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), Means::Differences);
+                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), DistanceMethod::Differences);
                 let how = (bound, *form, Exec::new().level());
                 Some((0..x.n()).map(|i| tile::self_value(how, &rows, i)).collect())
             }
@@ -137,9 +137,13 @@ impl Features {
         }
     }
 
-    /// Whether products of coordinates are taken of new points.
-    pub(crate) fn takes_products(&self) -> bool {
-        matches!(self, Features::Kernel { .. })
+    /// Refuses new points that the kernel is not defined for, or whose squares leave the range.
+    pub(crate) fn check_domain<T: Real>(&self, x: PointsRef<'_, T>) -> Result<()> {
+        match self {
+            Features::Kernel { bound, standardise: None, .. } => bound.check(x),
+            Features::Kernel { standardise: Some(_), .. } => x.check_not_huge(),
+            Features::Explicit { .. } | Features::KernelFn { .. } | Features::GramRow { .. } => Ok(()),
+        }
     }
 
     pub(crate) fn check_dimensions<T: Real>(&self, x: PointsRef<'_, T>) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::eigen::Precondition;
 use crate::error::Result;
 use crate::exec::{Exec, Progress};
 use crate::kernel::Bound;
-use crate::kernel::tile::{self, Form, LARGE_TILE, Means, Rows, Scratch};
+use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch};
 use crate::linalg;
 use crate::op::{Gram, SymOp};
 use crate::points::Points;
@@ -66,18 +66,18 @@ impl<T: Real> Landmarks<T> {
 
 /// Rows of landmarks in the arithmetic of the points.
 pub(crate) trait Ready: Sized {
-    fn ready(bound: &Bound, points: Points<f64>, means: Means) -> Self;
+    fn ready(bound: &Bound, points: Points<f64>, method: DistanceMethod) -> Self;
 }
 
 impl Ready for Rows<f64> {
-    fn ready(bound: &Bound, points: Points<f64>, means: Means) -> Self {
-        Rows::new(bound, points, means)
+    fn ready(bound: &Bound, points: Points<f64>, method: DistanceMethod) -> Self {
+        Rows::new(bound, points, method)
     }
 }
 
 impl Ready for Rows<f32> {
-    fn ready(bound: &Bound, points: Points<f64>, means: Means) -> Self {
-        Rows::new(bound, points, means).narrow(bound)
+    fn ready(bound: &Bound, points: Points<f64>, method: DistanceMethod) -> Self {
+        Rows::new(bound, points, method).to_f32(bound)
     }
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn pivots(
     rng: &mut Rng,
     exec: &Exec,
 ) -> Result<Points<f64>> {
-    let rows = Rows::new(bound, points.clone(), Means::of(points.n()));
+    let rows = Rows::new(bound, points.clone(), DistanceMethod::of(points.n()));
     let mut left: Vec<f64> = points.rows().map(|x| bound.kernel().self_value(x)).collect();
     let mut factor = Factor { values: Vec::new(), n: points.n(), width: most, used: 0, pivots: Vec::new() };
     factor.values = vec![0.0; points.n() * most];
@@ -212,7 +212,7 @@ impl<T: Real> Factor<T> {
         let (n, r) = (rows.n(), landmarks.n());
         let inner = Gram::of_points(bound, landmarks.clone()).to_matrix(exec)?;
         let Some(inverse) = linalg::inverse_cholesky::<T>(inner) else { return Ok(None) };
-        let landmarks = Rows::<T>::ready(bound, landmarks, rows.means());
+        let landmarks = Rows::<T>::ready(bound, landmarks, rows.method());
         let width = r + more;
         let mut values = vec![T::ZERO; n * width];
         values.par_chunks_mut(LARGE_TILE * width).enumerate().try_for_each(|(chunk, out)| -> Result<()> {
@@ -266,7 +266,7 @@ impl<T: Real> Factor<T> {
                 return Ok(());
             }
             let chosen = Points::from_fn(pivots.len(), points.d(), |i, j| points.row(pivots[i])[j]);
-            let chosen = Rows::<T>::ready(bound, chosen, rows.means());
+            let chosen = Rows::<T>::ready(bound, chosen, rows.method());
             let (p, old) = (pivots.len(), self.used);
             let before: Vec<T> = pivots.iter().flat_map(|i| self.row(*i).to_vec()).collect();
             // The columns of K - FF' at the pivots.

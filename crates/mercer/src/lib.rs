@@ -13,7 +13,7 @@
 //! use mercer::{Gamma, Kernel, KernelPca, Points};
 //!
 //! let x = Points::from_rows(&[[0.0, 0.1], [0.2, 0.9], [0.4, 2.1], [0.5, 2.9], [0.9, 4.2]]);
-//! let model = KernelPca::new(Kernel::gaussian(Gamma::Median) + Kernel::Linear).components(2).fit(&x)?;
+//! let model = KernelPca::new(Kernel::gaussian(Gamma::Median) + Kernel::linear()).components(2).fit(&x)?;
 //! let scores = model.transform(&x)?; // a row per point, a column per component
 //! println!("{}", model.spectrum()); // eigenvalues and their true shares of the variance
 //! println!("{}", model.certificate()); // how far they can be from the truth

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::features::Features;
-use crate::kernel::tile::{Form, Means, Rows};
+use crate::kernel::tile::{DistanceMethod, Form, Rows};
 use crate::kernel::{Bound, Kernel};
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
@@ -38,7 +38,7 @@ impl NystroemModel {
         if !bound.choices().is_empty() {
             return Err(Error::inconsistent(format!("kernel '{kernel}' has parameters that are not numbers")));
         }
-        let rows = Rows::new(&bound, landmarks, Means::Differences);
+        let rows = Rows::new(&bound, landmarks, DistanceMethod::Differences);
         let features = Features::Kernel { bound, landmarks: rows, standardise: None, form: Form::Value };
         let offset = vec![0.0; weights.d()];
         Ok(NystroemModel { projection: Projection::new(features, weights, offset)? })

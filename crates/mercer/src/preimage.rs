@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::statistic::squared_distance;
-use crate::kernel::{Bound, Kernel};
+use crate::kernel::{Bound, GaussianWidth, Kernel, Leaf};
 use crate::kernel_pca::KernelPcaModel;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::{Real, SQUARABLE, largest};
@@ -160,9 +160,12 @@ impl KernelPcaModel {
 /// The gamma of a Gaussian. A weight changes neither g nor where the maximum is, and k(x, x) is 1 as it is.
 fn gamma(kernel: &Kernel) -> Option<f64> {
     match kernel {
-        Kernel::Gaussian { gamma } => gamma.number(),
+        Kernel::Leaf(Leaf::Gaussian(gaussian)) => match gaussian.width {
+            GaussianWidth::Gamma(_) | GaussianWidth::Length(_) => Some(gaussian.gamma()),
+            GaussianWidth::Lengths(_) => None,
+        },
         Kernel::Scaled(_, k) | Kernel::Normalised(k) => self::gamma(k),
-        _ => None,
+        Kernel::Leaf(_) | Kernel::Sum(_) | Kernel::Product(_) => None,
     }
 }
 

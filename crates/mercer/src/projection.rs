@@ -88,9 +88,7 @@ impl Projection {
     ) -> Result<(Points<f64>, Vec<f64>)> {
         self.features.check_dimensions(x)?;
         x.check(0)?;
-        if self.features.takes_products() {
-            x.check_not_huge()?;
-        }
+        self.features.check_domain(x)?;
         let (n, k) = (x.n(), self.components());
         let blocks: Vec<(Vec<f64>, Vec<f64>)> = exec.run(|| {
             (0..n.div_ceil(BLOCK))

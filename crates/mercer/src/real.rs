@@ -14,6 +14,8 @@ pub trait Real: sealed::Sealed + Copy + Send + Sync + PartialOrd + std::fmt::Deb
     const EPSILON: f64;
     /// The largest number.
     const LARGEST: f64;
+    /// The least positive number that is not subnormal.
+    const LEAST: f64;
 
     /// The same number as f64.
     fn to_f64(self) -> f64;
@@ -39,6 +41,7 @@ pub(crate) fn largest<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
 impl Real for f32 {
     const EPSILON: f64 = f32::EPSILON as f64;
     const LARGEST: f64 = f32::MAX as f64;
+    const LEAST: f64 = f32::MIN_POSITIVE as f64;
 
     fn to_f64(self) -> f64 {
         f64::from(self)
@@ -52,6 +55,7 @@ impl Real for f32 {
 impl Real for f64 {
     const EPSILON: f64 = f64::EPSILON;
     const LARGEST: f64 = f64::MAX;
+    const LEAST: f64 = f64::MIN_POSITIVE;
 
     fn to_f64(self) -> f64 {
         self

@@ -4,10 +4,11 @@ use rayon::prelude::*;
 
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
-use crate::kernel::{Bound, Gamma, Kernel, Length};
+use crate::kernel::registry::{self, Range, Value};
+use crate::kernel::{Bound, Kernel, Leaf};
 use crate::kernel_pca::KernelPca;
 use crate::points::{AnyPoints, Points, PointsRef};
-use crate::real::Real;
+use crate::real::{Real, shortest};
 use crate::rng::Rng;
 
 /// Points that are fitted at most: 33 fits of so many take 0.4 s on two cores (two rings).
@@ -74,7 +75,7 @@ pub struct SweepStep {
 /// let swept = sweep(&Kernel::gaussian(Gamma::Median), &x, &Exec::new())?.expect("the Gaussian has a width");
 /// assert_eq!((swept.parameter, swept.steps.len(), swept.sampled), ("gamma", 33, 60));
 /// assert!(swept.steps[0].change < 1e-3); // wide: the picture of PCA
-/// assert!(sweep(&Kernel::Linear, &x, &Exec::new())?.is_none());
+/// assert!(sweep(&Kernel::linear(), &x, &Exec::new())?.is_none());
 /// # Ok::<(), mercer::Error>(())
 /// ```
 pub fn sweep<'a, T: Real>(kernel: &Kernel, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Option<Sweep>> {
@@ -87,9 +88,9 @@ pub fn sweep<'a, T: Real>(kernel: &Kernel, points: impl Into<PointsRef<'a, T>>, 
 fn sweep_of<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>, exec: &Exec) -> Result<Option<Sweep>> {
     x.check(2)?;
     kernel.validate()?;
-    let Some((parameter, ruled)) = width(kernel) else { return Ok(None) };
+    let Some((leaf, parameter, rule)) = width(kernel) else { return Ok(None) };
     exec.run(|| {
-        let middle = match (Bound::new(&ruled, x), number(kernel)) {
+        let middle = match (Bound::new(&with_width(leaf, parameter, rule)?, x), number(leaf, parameter)) {
             (Ok(bound), given) => bound.choices().first().map(|c| c.value).or(given),
             // A rule that finds no number for these points.
             (Err(error), Some(given)) if matches!(error.kind(), ErrorKind::Parameter { .. }) => Some(given),
@@ -98,8 +99,10 @@ fn sweep_of<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>, exec: &Exec) -> Resul
         let Some(middle) = middle else { return Ok(None) };
         let sample = sample(x, exec);
         let values: Vec<f64> = (-HALF_OCTAVES..=HALF_OCTAVES).map(|s| middle * (f64::from(s) / 2.0).exp2()).collect();
-        let fits: Vec<Option<Picture>> =
-            values.par_iter().map(|v| picture(with_width(kernel, *v), &sample, exec)).collect::<Result<_>>()?;
+        let fits: Vec<Option<Picture>> = values
+            .par_iter()
+            .map(|v| picture(with_width(leaf, parameter, &shortest(*v))?, &sample, exec))
+            .collect::<Result<_>>()?;
         let found: Vec<(f64, Picture)> = values.into_iter().zip(fits).filter_map(|(v, p)| Some((v, p?))).collect();
         if found.iter().all(|(_, p)| p.is_empty()) {
             return Ok(None);
@@ -114,47 +117,36 @@ fn sweep_of<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>, exec: &Exec) -> Resul
     })
 }
 
-/// The name of a kernel's width, and the kernel with the rule in its place.
-fn width(kernel: &Kernel) -> Option<(&'static str, Kernel)> {
-    Some(match *kernel {
-        Kernel::Gaussian { .. } => ("gamma", Kernel::Gaussian { gamma: Gamma::Median }),
-        Kernel::Laplacian { .. } => ("gamma", Kernel::Laplacian { gamma: Gamma::Median }),
-        Kernel::Polynomial { coef0, degree, .. } => {
-            ("gamma", Kernel::Polynomial { gamma: Gamma::Scale, coef0, degree })
-        }
-        Kernel::Sigmoid { coef0, .. } => ("gamma", Kernel::Sigmoid { gamma: Gamma::Scale, coef0 }),
-        Kernel::Matern { nu, .. } => ("length", Kernel::Matern { nu, length: Length::Median }),
-        Kernel::RationalQuadratic { alpha, .. } => {
-            ("length", Kernel::RationalQuadratic { alpha, length: Length::Median })
-        }
-        _ => return None,
-    })
+/// The parameter that is a kernel's width: the first one that is tried around what the data suggests. `None` for kernels
+/// that have none, that are made of others, or that have a width per dimension.
+fn width(kernel: &Kernel) -> Option<(&Leaf, &'static str, &'static str)> {
+    let Kernel::Leaf(leaf) = kernel else { return None };
+    let arguments = leaf.arguments();
+    let parameters = leaf.entry().parameters.iter();
+    let mut widths = parameters.filter(|p| matches!(p.range, Range::Around { .. }));
+    let (name, rule) = widths.find_map(|p| Some((p.name, p.kind.rule()?)))?;
+    // Another spelling of the width is replaced, a list of widths is not.
+    let list = arguments.iter().any(|(_, value)| matches!(value, Value::Numbers(_)));
+    (!list).then_some((leaf, name, rule))
+}
+
+/// The kernel with another width, as text: the other parameters stay.
+fn with_width(leaf: &Leaf, name: &str, width: &str) -> Result<Kernel> {
+    let is_width = |given: &str| {
+        given == name
+            || leaf.entry().parameters.iter().any(|p| p.name == given && matches!(p.range, Range::Around { .. }))
+    };
+    let others = leaf.arguments().into_iter().filter(|(given, _)| !is_width(given));
+    let arguments: Vec<(String, String)> = others
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .chain([(name.to_string(), width.to_string())])
+        .collect();
+    registry::build(leaf.entry().name, &arguments).map(Kernel::Leaf)
 }
 
 /// The width that was given as a number.
-fn number(kernel: &Kernel) -> Option<f64> {
-    match *kernel {
-        Kernel::Gaussian { gamma }
-        | Kernel::Laplacian { gamma }
-        | Kernel::Polynomial { gamma, .. }
-        | Kernel::Sigmoid { gamma, .. } => gamma.number(),
-        Kernel::Matern { length, .. } | Kernel::RationalQuadratic { length, .. } => length.number(),
-        _ => None,
-    }
-}
-
-/// The same kernel of this width.
-fn with_width(kernel: &Kernel, value: f64) -> Kernel {
-    let mut kernel = kernel.clone();
-    match &mut kernel {
-        Kernel::Gaussian { gamma }
-        | Kernel::Laplacian { gamma }
-        | Kernel::Polynomial { gamma, .. }
-        | Kernel::Sigmoid { gamma, .. } => *gamma = Gamma::Value(value),
-        Kernel::Matern { length, .. } | Kernel::RationalQuadratic { length, .. } => *length = Length::Value(value),
-        _ => {}
-    }
-    kernel
+fn number(leaf: &Leaf, name: &str) -> Option<f64> {
+    leaf.arguments().into_iter().find(|(given, _)| *given == name).and_then(|(_, value)| value.number())
 }
 
 /// All points, or as many as are fitted of them, in their order.

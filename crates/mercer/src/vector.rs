@@ -8,6 +8,8 @@
 
 use fearless_simd::prelude::*;
 
+use crate::real::Real;
+
 /// A number type with the constants of its elementary functions.
 pub trait Elementary: SimdFloatElement + 'static {
     /// 1.5 times the power of two from which on numbers are whole: adding it rounds.
@@ -98,12 +100,42 @@ impl Elementary for f32 {
 }
 
 type Native<S, T> = <T as SimdFloatElement>::Native<S>;
+/// Vectors that go through a function side by side.
+pub(crate) const SIDE_BY_SIDE: usize = 4;
+/// So many vectors.
+pub(crate) type Four<S, T> = Several<S, T, SIDE_BY_SIDE>;
 /// A few vectors.
 pub(crate) type Several<S, T, const N: usize> = [Native<S, T>; N];
 
 #[inline(always)]
 fn splat<S: Simd, T: Elementary>(simd: S, v: T) -> Native<S, T> {
     Native::<S, T>::splat(simd, v)
+}
+
+/// A number in every lane, clamped to the range of the type so that 0 times it cannot be NaN.
+#[inline(always)]
+pub(crate) fn constant<S: Simd, T: Real>(simd: S, v: f64) -> Native<S, T> {
+    Native::<S, T>::splat(simd, T::from_f64(v.clamp(-T::LARGEST, T::LARGEST)))
+}
+
+/// Each times one and the same factor.
+#[inline(always)]
+pub(crate) fn times<V: Copy + std::ops::Mul<Output = V>, const N: usize>(s: [V; N], factor: V) -> [V; N] {
+    map(
+        s,
+        #[inline(always)]
+        |s| s * factor,
+    )
+}
+
+/// The polynomial in x with these coefficients, the highest power first.
+#[inline(always)]
+pub(crate) fn series_of<S: Simd, T: Real>(simd: S, x: Native<S, T>, coefficients: &[f64]) -> Native<S, T> {
+    let mut sum = constant::<S, T>(simd, coefficients[0]);
+    for c in &coefficients[1..] {
+        sum = sum.mul_add(x, constant::<S, T>(simd, *c));
+    }
+    sum
 }
 
 /// x^0 c_last + x c_(last-1) + ... for coefficients with the highest power first.
@@ -181,7 +213,19 @@ pub(crate) fn exp_m1<S: Simd, T: Elementary, const N: usize>(simd: S, x: Several
 pub(crate) fn ln_1p<S: Simd, T: Elementary>(simd: S, x: Native<S, T>) -> Native<S, T> {
     let one = splat::<S, T>(simd, T::ONE);
     let y = x + one;
-    let lost = (x - (y - one)) / y;
+    log::<S, T>(simd, y, (x - (y - one)) / y)
+}
+
+/// ln x for x > 0 that is not subnormal.
+#[inline(always)]
+pub(crate) fn ln<S: Simd, T: Elementary>(simd: S, x: Native<S, T>) -> Native<S, T> {
+    log::<S, T>(simd, x, splat::<S, T>(simd, T::ZERO))
+}
+
+/// ln y + rest.
+#[inline(always)]
+fn log<S: Simd, T: Elementary>(simd: S, y: Native<S, T>, rest: Native<S, T>) -> Native<S, T> {
+    let one = splat::<S, T>(simd, T::ONE);
     // y = 2^e m, 1 <= m < 2, and then 1/sqrt(2) < m <= sqrt(2)
     let bits = y.to_bits();
     let whole = splat::<S, T>(simd, T::WHOLE[0]).to_bits();
@@ -196,7 +240,7 @@ pub(crate) fn ln_1p<S: Simd, T: Elementary>(simd: S, x: Native<S, T>) -> Native<
     let square = s * s;
     let tail = series::<S, T>(simd, square, T::ATANH) * square * s;
     let ln_m = (s + tail) * splat::<S, T>(simd, T::TWO);
-    e.mul_add(splat::<S, T>(simd, T::LN2[0]), e.mul_add(splat::<S, T>(simd, T::LN2[1]), ln_m + lost))
+    e.mul_add(splat::<S, T>(simd, T::LN2[0]), e.mul_add(splat::<S, T>(simd, T::LN2[1]), ln_m + rest))
 }
 
 /// tanh x.

@@ -111,7 +111,7 @@ fn wide_kernels_on_iris_agree_with_forty_digits() -> Result<()> {
 fn linear_kernel_is_pca() -> Result<()> {
     let (golden, (x, _)) = (golden(), iris());
     let expected = &golden["kpca_iris_linear"];
-    let kernel = KernelPca::new(Kernel::Linear).fit(&x)?;
+    let kernel = KernelPca::new(Kernel::linear()).fit(&x)?;
     assert_eq!(kernel.components(), 4);
     assert!(relative(kernel.spectrum().eigenvalues(), &numbers(&expected["eigenvalues_of_centred_gram"])) < 1e-12);
     assert!(relative(&kernel.spectrum().variances(), &numbers(&golden["pca_iris_cov"]["eigenvalues"])) < 1e-12);

@@ -4,7 +4,10 @@
 
 mod proto;
 
-use mercer::{Gamma, Kernel, Length, Nu, Points, Standardise};
+use std::f64::consts::TAU;
+
+use mercer::kernel::{Formula, Leaf, Statistic};
+use mercer::{Kernel, Points, Standardise};
 use prost::Message;
 
 use crate::error::{Error, Result};
@@ -100,9 +103,14 @@ impl Graph {
         let raw_data = axis.to_le_bytes().to_vec();
         self.constants.push(TensorProto { dims: vec![1], data_type: INT64, name: axes.clone(), raw_data });
         let name = self.node("ReduceSum", &[of, &axes]);
-        let keepdims = AttributeProto { name: "keepdims".into(), i: i64::from(keep), r#type: 2 };
-        self.nodes.last_mut().expect("just added").attribute.push(keepdims);
+        self.attribute("keepdims", i64::from(keep));
         name
+    }
+
+    /// Gives the last node an attribute.
+    fn attribute(&mut self, name: &str, value: i64) {
+        let attribute = AttributeProto { name: name.into(), i: value, r#type: 2 };
+        self.nodes.last_mut().expect("a node was added before").attribute.push(attribute);
     }
 
     fn constant(&mut self, name: &str, dims: Vec<i64>, values: impl Iterator<Item = f64>) -> String {
@@ -167,51 +175,39 @@ impl Graph {
     }
 }
 
-/// The statistics of new points (rows) and fitted points (columns), made when they are first needed.
+/// The values of a kernel for new points (rows) and fitted points (columns); with `own`, of each new point with itself.
 struct Pair<'a> {
     graph: &'a mut Graph,
     x: String,
     points: &'a Points<f64>,
-    /// Where linear terms are measured from.
+    /// The point from which linear terms are measured.
     about: Option<&'a [f64]>,
-    /// x.x, where the pairs are those of each point with itself.
-    own_dot: Option<String>,
-    squared: Option<String>,
-    absolute: Option<String>,
+    /// x.x of the new points, where the pairs are those of each point with itself.
+    own: Option<String>,
 }
 
 impl<'a> Pair<'a> {
     fn new(graph: &'a mut Graph, x: String, points: &'a Points<f64>, about: Option<&'a [f64]>) -> Self {
-        Pair { graph, x, points, about, own_dot: None, squared: None, absolute: None }
+        Pair { graph, x, points, about, own: None }
     }
 
-    /// The points less `about`, with a row per dimension.
-    fn columns(&self, about: &[f64]) -> Points<f64> {
-        Points::from_fn(self.points.d(), self.points.n(), |j, i| self.points.row(i)[j] - about[j])
-    }
-
-    /// factor x.y. The factor is part of the points: a common runtime would make a number after a matrix product a part of
-    /// the product, rounded to f32.
-    fn dot(&mut self, factor: f64) -> String {
-        if let Some(own) = self.own_dot.clone() {
+    /// factor (x - a).(y - a). The factor is part of the points: a common runtime would make a number after a matrix
+    /// product a part of the product, rounded to f32.
+    fn dot(&mut self, about: Option<&[f64]>, factor: f64) -> String {
+        if let Some(own) = self.own.clone() {
             return self.graph.with("Mul", &own, "factor", factor);
         }
-        let y = self.scaled_columns(&vec![0.0; self.points.d()], factor);
-        self.graph.node("MatMul", &[&self.x.clone(), &y])
-    }
-
-    /// factor (x - a).(y - a)
-    fn dot_about(&mut self, about: &[f64], factor: f64) -> String {
-        let y = self.scaled_columns(about, factor);
-        let about = self.graph.list("about", about);
-        let x = self.graph.node("Sub", &[&self.x.clone(), &about]);
+        let zero = vec![0.0; self.points.d()];
+        let columns = columns(self.points, about.unwrap_or(&zero), factor);
+        let y = self.graph.table("points", &columns);
+        let x = match about {
+            Some(about) => {
+                let about = self.graph.list("about", about);
+                self.graph.node("Sub", &[&self.x.clone(), &about])
+            }
+            None => self.x.clone(),
+        };
         self.graph.node("MatMul", &[&x, &y])
-    }
-
-    fn scaled_columns(&mut self, about: &[f64], factor: f64) -> String {
-        let columns = self.columns(about);
-        let scaled = Points::from_fn(columns.n(), columns.d(), |i, j| factor * columns.row(i)[j]);
-        self.graph.table("points", &scaled)
     }
 
     /// x.x, one value per row.
@@ -220,127 +216,180 @@ impl<'a> Pair<'a> {
         self.graph.sum(&squares, 1, true)
     }
 
-    /// |x-y|^2 by |x|^2 + |y|^2 - 2 x.y, measured from the middle of the points, where it keeps its digits.
-    fn squared(&mut self) -> String {
-        if self.squared.is_none() {
-            let n = self.points.n() as f64;
-            let middle: Vec<f64> =
-                (0..self.points.d()).map(|j| self.points.column(j).iter().sum::<f64>() / n).collect();
-            let columns = self.columns(&middle);
-            let norms: Vec<f64> =
-                (0..self.points.n()).map(|i| (0..middle.len()).map(|j| columns.row(j)[i].powi(2)).sum()).collect();
-            let (middle, y) = (self.graph.list("middle", &middle), self.graph.table("centred", &columns));
-            let norms = self.graph.list("norms", &norms);
-            let x = self.graph.node("Sub", &[&self.x.clone(), &middle]);
-            let own = self.square(&x);
-            let products = self.graph.node("MatMul", &[&x, &y]);
-            let twice = self.graph.with("Mul", &products, "minus_two", -2.0);
-            let sum = self.graph.node("Add", &[&own, &norms]);
-            let sum = self.graph.node("Add", &[&sum, &twice]);
-            self.squared = Some(self.graph.with("Max", &sum, "zero", 0.0));
+    /// A constant in the shape of one value per row: distances of points from themselves.
+    fn constant_of_own(&mut self, own: &str, value: f64) -> String {
+        let zero = self.graph.with("Mul", own, "zero", 0.0);
+        self.graph.with("Add", &zero, "value", value)
+    }
+
+    /// |u-v|^2 of mapped points by |u|^2 + |v|^2 - 2 u.v, measured from the middle of the fitted ones, where it keeps its
+    /// digits.
+    fn squared_distance(&mut self, x: &str, points: &Points<f64>) -> String {
+        let n = points.n() as f64;
+        let middle: Vec<f64> = (0..points.d()).map(|j| points.column(j).iter().sum::<f64>() / n).collect();
+        let columns = columns(points, &middle, 1.0);
+        let norms: Vec<f64> =
+            (0..points.n()).map(|i| (0..middle.len()).map(|j| columns.row(j)[i].powi(2)).sum()).collect();
+        let (middle, y) = (self.graph.list("middle", &middle), self.graph.table("centred", &columns));
+        let norms = self.graph.list("norms", &norms);
+        let x = self.graph.node("Sub", &[x, &middle]);
+        let own = self.square(&x);
+        let products = self.graph.node("MatMul", &[&x, &y]);
+        let twice = self.graph.with("Mul", &products, "minus_two", -2.0);
+        let sum = self.graph.node("Add", &[&own, &norms]);
+        let sum = self.graph.node("Add", &[&sum, &twice]);
+        self.graph.with("Max", &sum, "zero", 0.0)
+    }
+
+    /// x and the fitted points as (n, 1, d) and (1, m, d), for sums over coordinates.
+    fn side_by_side(&mut self) -> (String, String) {
+        let (n, d) = (self.points.n() as i64, self.points.d() as i64);
+        let y = self.graph.constant("points", vec![1, n, d], self.points.as_slice().iter().copied());
+        let shape = [-1, 1, d].iter().flat_map(|v: &i64| v.to_le_bytes()).collect();
+        let name = format!("shape_{}", self.graph.constants.len());
+        let dims = vec![3];
+        self.graph.constants.push(TensorProto { dims, data_type: INT64, name: name.clone(), raw_data: shape });
+        (self.graph.node("Reshape", &[&self.x.clone(), &name]), y)
+    }
+
+    /// The statistic of every pair.
+    fn statistic(&mut self, statistic: Statistic<'_>) -> String {
+        if let Some(own) = self.own.clone() {
+            return match statistic {
+                Statistic::Dot => own,
+                Statistic::Cosine => {
+                    let positive = self.graph.with("Greater", &own, "zero", 0.0);
+                    let (one, zero) = (self.graph.number("one", 1.0), self.graph.number("zero", 0.0));
+                    self.graph.node("Where", &[&positive, &one, &zero])
+                }
+                Statistic::Tanimoto => self.constant_of_own(&own, 1.0),
+                _ => self.constant_of_own(&own, 0.0),
+            };
         }
-        self.squared.clone().expect("just made")
-    }
-
-    /// |x-y|_1
-    fn absolute(&mut self) -> String {
-        if self.absolute.is_none() {
-            let (n, d) = (self.points.n() as i64, self.points.d() as i64);
-            let y = self.graph.constant("points", vec![1, n, d], self.points.as_slice().iter().copied());
-            let shape = [-1, 1, d].iter().flat_map(|v: &i64| v.to_le_bytes()).collect();
-            let name = format!("shape_{}", self.graph.constants.len());
-            let dims = vec![3];
-            self.graph.constants.push(TensorProto { dims, data_type: INT64, name: name.clone(), raw_data: shape });
-            let x = self.graph.node("Reshape", &[&self.x.clone(), &name]);
-            let gap = self.graph.node("Sub", &[&x, &y]);
-            let gap = self.graph.node("Abs", &[&gap]);
-            self.absolute = Some(self.graph.sum(&gap, 2, false));
+        let x = self.x.clone();
+        match statistic {
+            Statistic::Dot => self.dot(None, 1.0),
+            Statistic::Cosine => {
+                let dot = self.dot(None, 1.0);
+                let own = self.square(&x);
+                self.divided_by_roots(&dot, &own, |p| p.iter().map(|v| v * v).sum())
+            }
+            Statistic::Tanimoto => {
+                let dot = self.dot(None, 1.0);
+                let own = self.square(&x);
+                let norms: Vec<f64> = self.points.rows().map(|p| p.iter().map(|v| v * v).sum()).collect();
+                let norms = self.graph.list("norms", &norms);
+                let sum = self.graph.node("Add", &[&own, &norms]);
+                let below = self.graph.node("Sub", &[&sum, &dot]);
+                let positive = self.graph.with("Greater", &below, "zero", 0.0);
+                let lifted = self.graph.with("Max", &below, "tiny", TINY);
+                let ratio = self.graph.node("Div", &[&dot, &lifted]);
+                let one = self.graph.number("one", 1.0);
+                self.graph.node("Where", &[&positive, &ratio, &one])
+            }
+            Statistic::SquaredDistance => self.squared_distance(&x, &self.points.clone()),
+            Statistic::ScaledDistance(lengths) => {
+                let points = self.points;
+                let scaled = Points::from_fn(points.n(), points.d(), |i, j| points.row(i)[j] / lengths[j]);
+                let divisor = self.graph.list("lengths", lengths);
+                let x = self.graph.node("Div", &[&x, &divisor]);
+                self.squared_distance(&x, &scaled)
+            }
+            Statistic::CircleDistance(period) => {
+                let points = self.points;
+                let d = points.d();
+                // The cosine as a sine: some runtimes have no cosine of doubles.
+                let angle = |v: f64, quarter: f64| (TAU * ((v % period) / period + quarter)).sin();
+                let wound = Points::from_fn(points.n(), 2 * d, |i, j| {
+                    if j < d { angle(points.row(i)[j], 0.25) } else { angle(points.row(i)[j - d], 0.0) }
+                });
+                let phase = self.graph.with("Mul", &x, "rate", TAU / period);
+                let quarter = self.graph.with("Add", &phase, "quarter", TAU / 4.0);
+                let (cosine, sine) = (self.graph.node("Sin", &[&quarter]), self.graph.node("Sin", &[&phase]));
+                let both = self.graph.node("Concat", &[&cosine, &sine]);
+                self.graph.attribute("axis", 1);
+                self.squared_distance(&both, &wound)
+            }
+            Statistic::L1 => {
+                let (x, y) = self.side_by_side();
+                let gap = self.graph.node("Sub", &[&x, &y]);
+                let gap = self.graph.node("Abs", &[&gap]);
+                self.graph.sum(&gap, 2, false)
+            }
+            Statistic::ChiSquared => {
+                let (x, y) = self.side_by_side();
+                let gap = self.graph.node("Sub", &[&x, &y]);
+                let total = self.graph.node("Add", &[&x, &y]);
+                let total = self.graph.with("Max", &total, "tiny", TINY);
+                let ratio = self.graph.node("Div", &[&gap, &total]);
+                let term = self.graph.node("Mul", &[&ratio, &gap]);
+                self.graph.sum(&term, 2, false)
+            }
         }
-        self.absolute.clone().expect("just made")
     }
 
-    /// gamma x.y + coef0
-    fn affine(&mut self, gamma: Gamma, coef0: f64) -> Result<String> {
-        let dot = self.dot(number(gamma)?);
-        Ok(self.graph.with("Add", &dot, "coef0", coef0))
+    /// A function of a statistic.
+    fn formula(&mut self, formula: &Formula, statistic: Statistic<'_>) -> Result<String> {
+        Ok(match formula {
+            Formula::Statistic => self.statistic(statistic),
+            // A factor of a matrix product becomes part of the points (see `dot`).
+            Formula::Times(factor, f) if **f == Formula::Statistic && statistic == Statistic::Dot => {
+                self.dot(None, *factor)
+            }
+            Formula::Times(factor, f) => {
+                let f = self.formula(f, statistic)?;
+                self.graph.with("Mul", &f, "factor", *factor)
+            }
+            Formula::Plus(f, number) => {
+                let f = self.formula(f, statistic)?;
+                self.graph.with("Add", &f, "number", *number)
+            }
+            Formula::Product(f, g) => {
+                let (f, g) = (self.formula(f, statistic)?, self.formula(g, statistic)?);
+                self.graph.node("Mul", &[&f, &g])
+            }
+            Formula::Power(f, power) => {
+                let f = self.formula(f, statistic)?;
+                self.graph.with("Pow", &f, "power", *power)
+            }
+            Formula::Root(f) => self.unary("Sqrt", f, statistic)?,
+            Formula::Exp(f) => self.unary("Exp", f, statistic)?,
+            Formula::Tanh(f) => self.unary("Tanh", f, statistic)?,
+            other => return Err(unsupported(format!("the formula {other:?} has no graph"))),
+        })
     }
 
-    /// exp(-rate s)
-    fn decay(&mut self, statistic: &str, rate: f64) -> String {
-        let scaled = self.graph.with("Mul", statistic, "rate", -rate);
-        self.graph.node("Exp", &[&scaled])
+    fn unary(&mut self, op: &str, f: &Formula, statistic: Statistic<'_>) -> Result<String> {
+        let f = self.formula(f, statistic)?;
+        Ok(self.graph.node(op, &[&f]))
     }
 
     /// k(x, y) for every pair; `additive` as long as nothing but sums and weights stand between this kernel and the whole.
     fn kernel(&mut self, kernel: &Kernel, additive: bool) -> Result<String> {
-        let (factor, inner) = match kernel {
-            Kernel::Scaled(weight, inner) => (*weight, inner.as_ref()),
-            other => (1.0, other),
-        };
-        Ok(match (inner, self.about) {
-            (Kernel::Linear, Some(about)) if additive => self.dot_about(about, factor),
-            (Kernel::Linear, _) => self.dot(factor),
-            _ => self.leaf_or_composite(kernel, additive)?,
-        })
-    }
-
-    fn leaf_or_composite(&mut self, kernel: &Kernel, additive: bool) -> Result<String> {
         Ok(match kernel {
-            Kernel::Linear => self.dot(1.0),
-            Kernel::Polynomial { gamma, coef0, degree } => {
-                let inner = self.affine(*gamma, *coef0)?;
-                self.graph.with("Pow", &inner, "degree", f64::from(*degree))
-            }
-            Kernel::Sigmoid { gamma, coef0 } => {
-                let inner = self.affine(*gamma, *coef0)?;
-                self.graph.node("Tanh", &[&inner])
-            }
-            Kernel::Gaussian { gamma } => {
-                let squared = self.squared();
-                self.decay(&squared, number(*gamma)?)
-            }
-            Kernel::Laplacian { gamma } => {
-                let absolute = self.absolute();
-                self.decay(&absolute, number(*gamma)?)
-            }
-            Kernel::RationalQuadratic { alpha, length: width } => {
-                let squared = self.squared();
-                let scaled = self.graph.with("Mul", &squared, "rate", 0.5 / (alpha * length(*width)?.powi(2)));
-                let base = self.graph.with("Add", &scaled, "one", 1.0);
-                self.graph.with("Pow", &base, "power", -alpha)
-            }
-            Kernel::Matern { nu, length: width } => {
-                let (squared, width) = (self.squared(), length(*width)?);
-                let distance = self.graph.node("Sqrt", &[&squared]);
-                let (smooth, quadratic) = match nu {
-                    Nu::Half => (1.0, None),
-                    Nu::ThreeHalves => (3.0f64, Some(0.0)),
-                    Nu::FiveHalves => (5.0, Some(1.0 / 3.0)),
-                };
-                let a = self.graph.with("Mul", &distance, "rate", smooth.sqrt() / width);
-                let decay = self.decay(&a, 1.0);
-                match quadratic {
-                    None => decay,
-                    // (1 + a (1 + a q)) exp(-a)
-                    Some(q) => {
-                        let inner = self.graph.with("Mul", &a, "quadratic", q);
-                        let inner = self.graph.with("Add", &inner, "one", 1.0);
-                        let inner = self.graph.node("Mul", &[&a, &inner]);
-                        let inner = self.graph.with("Add", &inner, "one", 1.0);
-                        self.graph.node("Mul", &[&inner, &decay])
-                    }
+            Kernel::Leaf(leaf) => self.leaf(leaf, additive, 1.0)?,
+            Kernel::Scaled(weight, inner) => match inner.as_ref() {
+                Kernel::Leaf(leaf @ Leaf::Linear(_)) => self.leaf(leaf, additive, *weight)?,
+                inner => {
+                    let inner = self.kernel(inner, additive)?;
+                    self.graph.with("Mul", &inner, "weight", *weight)
                 }
-            }
-            Kernel::Cosine => self.normalised(&Kernel::Linear)?,
+            },
             Kernel::Normalised(inner) => self.normalised(inner)?,
             Kernel::Sum(parts) => self.fold("Add", parts, additive)?,
             Kernel::Product(parts) => self.fold("Mul", parts, false)?,
-            Kernel::Scaled(weight, inner) => {
-                let inner = self.kernel(inner, additive)?;
-                self.graph.with("Mul", &inner, "weight", *weight)
-            }
-            other => return Err(unsupported(format!("kernel '{other}' has no graph"))),
         })
+    }
+
+    fn leaf(&mut self, leaf: &Leaf, additive: bool, factor: f64) -> Result<String> {
+        if !Kernel::Leaf(leaf.clone()).is_numeric() {
+            return Err(unsupported("the kernel has a parameter that is not a number".into()));
+        }
+        if matches!(leaf, Leaf::Linear(_)) {
+            let about = if additive { self.about } else { None };
+            return Ok(self.dot(about, factor));
+        }
+        self.formula(&leaf.formula(), leaf.statistic())
     }
 
     fn fold(&mut self, op: &str, parts: &[Kernel], additive: bool) -> Result<String> {
@@ -356,42 +405,37 @@ impl<'a> Pair<'a> {
 
     /// k(x,y) / sqrt(k(x,x) k(y,y)), 0 where k(x,x) or k(y,y) is not positive.
     fn normalised(&mut self, inner: &Kernel) -> Result<String> {
-        let own = self.own(inner)?;
-        let positive = self.graph.with("Greater", &own, "zero", 0.0);
-        if self.own_dot.is_some() {
+        let x = self.x.clone();
+        let dot = self.square(&x);
+        let own =
+            Pair { graph: self.graph, x, points: self.points, about: None, own: Some(dot) }.kernel(inner, false)?;
+        if self.own.is_some() {
+            let positive = self.graph.with("Greater", &own, "zero", 0.0);
             let (one, zero) = (self.graph.number("one", 1.0), self.graph.number("zero", 0.0));
             return Ok(self.graph.node("Where", &[&positive, &one, &zero]));
         }
-        let inverse_root = |v: f64| if v > 0.0 { 1.0 / v.sqrt() } else { 0.0 };
-        let of_points: Vec<f64> = self.points.rows().map(|p| inverse_root(inner.eval(p, p))).collect();
         let values = self.kernel(inner, false)?;
-        let lifted = self.graph.with("Max", &own, "tiny", TINY);
+        Ok(self.divided_by_roots(&values, &own, |p| inner.self_value(p)))
+    }
+
+    /// values / sqrt(own of x, own of y), 0 where one of these is not positive.
+    fn divided_by_roots(&mut self, values: &str, own: &str, of_point: impl Fn(&[f64]) -> f64) -> String {
+        let inverse_root = |v: f64| if v > 0.0 { 1.0 / v.sqrt() } else { 0.0 };
+        let of_points: Vec<f64> = self.points.rows().map(|p| inverse_root(of_point(p))).collect();
+        let positive = self.graph.with("Greater", own, "zero", 0.0);
+        let lifted = self.graph.with("Max", own, "tiny", TINY);
         let root = self.graph.node("Sqrt", &[&lifted]);
         let (one, zero) = (self.graph.number("one", 1.0), self.graph.number("zero", 0.0));
         let inverse = self.graph.node("Div", &[&one, &root]);
         let inverse = self.graph.node("Where", &[&positive, &inverse, &zero]);
         // Constants last: the values may be a matrix product (see `dot`).
         let of_points = self.graph.list("of_points", &of_points);
-        let scaled = self.graph.node("Mul", &[&values, &inverse]);
-        Ok(self.graph.node("Mul", &[&scaled, &of_points]))
-    }
-
-    /// k(x, x), one value per row: the kernel where x.y is x.x and distances are 0.
-    fn own(&mut self, kernel: &Kernel) -> Result<String> {
-        let x = self.x.clone();
-        let dot = self.square(&x);
-        let zero = self.graph.with("Mul", &dot, "zero", 0.0);
-        let (squared, absolute) = (Some(zero.clone()), Some(zero));
-        let mut own =
-            Pair { graph: self.graph, x, points: self.points, about: None, own_dot: Some(dot), squared, absolute };
-        own.kernel(kernel, false)
+        let scaled = self.graph.node("Mul", &[values, &inverse]);
+        self.graph.node("Mul", &[&scaled, &of_points])
     }
 }
 
-fn number(gamma: Gamma) -> Result<f64> {
-    gamma.number().ok_or_else(|| unsupported("the kernel has a gamma that is not a number".into()))
-}
-
-fn length(length: Length) -> Result<f64> {
-    length.number().ok_or_else(|| unsupported("the kernel has a length that is not a number".into()))
+/// The points less `about` times a factor, with a row per dimension.
+fn columns(points: &Points<f64>, about: &[f64], factor: f64) -> Points<f64> {
+    Points::from_fn(points.d(), points.n(), |j, i| factor * (points.row(i)[j] - about[j]))
 }

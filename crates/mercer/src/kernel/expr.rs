@@ -4,6 +4,7 @@
 //! sum     := product ('+' product)*
 //! product := factor ('*' factor)*                 numbers among the factors are the weight
 //! factor  := NUMBER | '(' sum ')' | 'normalised' '(' sum ')' | NAME [ '(' NAME '=' VALUE (',' NAME '=' VALUE)* ')' ]
+//! VALUE   := NUMBER | WORD | '[' NUMBER (',' NUMBER)* ']'
 //! ```
 
 use std::fmt;
@@ -26,12 +27,12 @@ impl fmt::Display for Kernel {
             }
             Kernel::Scaled(w, k) => match **k {
                 Kernel::Sum(_) | Kernel::Scaled(..) => write!(f, "{}*({k})", shortest(*w)),
-                _ => write!(f, "{}*{k}", shortest(*w)),
+                Kernel::Leaf(_) | Kernel::Product(_) | Kernel::Normalised(_) => write!(f, "{}*{k}", shortest(*w)),
             },
             Kernel::Normalised(k) => write!(f, "normalised({k})"),
-            leaf => {
-                let (name, arguments) = registry::spell(leaf);
-                f.write_str(name)?;
+            Kernel::Leaf(leaf) => {
+                let arguments = leaf.arguments();
+                f.write_str(leaf.entry().name)?;
                 for (at, (parameter, value)) in arguments.iter().enumerate() {
                     write!(f, "{}{parameter}={value}", if at == 0 { "(" } else { ", " })?;
                 }
@@ -201,7 +202,7 @@ impl<'a> Reader<'a> {
                     return self.expected("a parameter name");
                 }
                 self.require('=')?;
-                let value = self.take_while(|c| !",()=".contains(c)).trim_end();
+                let value = self.value()?;
                 if value.is_empty() {
                     return self.expected("a value");
                 }
@@ -212,7 +213,19 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        registry::build(name, &arguments)
+        registry::build(name, &arguments).map(Kernel::Leaf)
+    }
+
+    /// The text of a value: up to the next ',' or ')', or a list in brackets.
+    fn value(&mut self) -> Result<&'a str> {
+        self.skip_space();
+        let start = self.at;
+        if self.take('[') {
+            self.take_while(|c| !"[]()=".contains(c));
+            self.require(']')?;
+            return Ok(&self.text[start..self.at]);
+        }
+        Ok(self.take_while(|c| !",()=[]".contains(c)).trim_end())
     }
 }
 
@@ -224,20 +237,23 @@ mod tests {
     #[test]
     fn text_reads_back_as_the_same_value() {
         let gaussian = Kernel::gaussian(Gamma::Median);
-        let matern = Kernel::Matern { nu: Nu::FiveHalves, length: Length::Value(0.1 + 0.2) };
+        let matern = Kernel::matern(Nu::FiveHalves, Length::Value(0.1 + 0.2));
         for kernel in [
-            Kernel::Linear,
-            Kernel::Cosine,
+            Kernel::linear(),
+            Kernel::cosine(),
             Kernel::polynomial(3, -1.5),
             Kernel::gaussian(Gamma::OverSigma2(150.0)),
             Kernel::gaussian(Gamma::Over2Sigma2(1e-40)),
             Kernel::laplacian(Gamma::Scale),
+            Kernel::gaussian(Length::Median),
+            Kernel::gaussian(vec![1.0, 2.0, 0.5]),
+            Kernel::periodic(7.0, 0.3),
             matern.clone(),
-            Kernel::Sigmoid { gamma: Gamma::PerDimension, coef0: -1.0 },
-            0.5 * gaussian.clone() + Kernel::Linear,
-            (gaussian.clone() + Kernel::Linear) * matern.clone(),
-            1e150 * (gaussian.clone() * Kernel::Cosine),
-            (2.0 * (gaussian.clone() + matern)).normalised() + Kernel::Linear,
+            Kernel::sigmoid(Gamma::PerDimension, -1.0),
+            0.5 * gaussian.clone() + Kernel::linear(),
+            (gaussian.clone() + Kernel::linear()) * matern.clone(),
+            1e150 * (gaussian.clone() * Kernel::cosine()),
+            (2.0 * (gaussian.clone() + matern)).normalised() + Kernel::linear(),
         ] {
             let text = kernel.to_string();
             assert_eq!(text.parse::<Kernel>().as_ref(), Ok(&kernel), "{text}");
@@ -279,6 +295,11 @@ mod tests {
         says("linear(gamma=1)", "takes none");
         says(&"(".repeat(100_000), "64 levels");
         says("gaussian(gamma=nan)", "gamma > 0");
+        says("gaussian(length=[1, -2])", "length > 0");
+        says("gaussian(length=[1, x])", "[1, 2, 0.5]");
+        says("gaussian(length=[])", "[1, 2, 0.5]");
+        says("gaussian(length=[1, 2", "expected ']'");
+        says("gamma_exponential(power=3)", "0 < power <= 2");
         says("λ", "'λ' is not a kernel");
     }
 }

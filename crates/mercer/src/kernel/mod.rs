@@ -1,13 +1,17 @@
-//! Kernels: k(x, y) = profile(statistic(x, y)), and what can be built from them.
+//! Kernels: k(x, y) = value(statistic(x, y)), and what can be built from them.
 //!
 //! A [`Kernel`] is data: it can be named at run time, compared, printed as text and read back.
-//! Binding it to points ([`Bound`]) turns automatic parameters into checked numbers.
+//! Binding it to points ([`Bound`]) turns automatic parameters into checked numbers. Each kernel has a file of its own in
+//! `kernels/`; [`registry`] is the table of them.
 
 mod bind;
 mod expr;
-pub(crate) mod profile;
+mod formula;
+pub(crate) mod kernels;
+mod parameter;
 pub mod registry;
 pub(crate) mod rounding;
+mod rules;
 pub(crate) mod statistic;
 pub(crate) mod tile;
 
@@ -15,11 +19,17 @@ use std::ops::{Add, Mul};
 
 use serde::{Deserialize, Serialize};
 
-pub use bind::{Bound, Choice};
+pub use bind::Bound;
+pub use formula::Formula;
+pub use kernels::{
+    Chi2, Cosine, GammaExponential, Gaussian, GaussianWidth, Laplacian, Leaf, Linear, Matern, Nu, Periodic, Polynomial,
+    RationalQuadratic, Sigmoid, Tanimoto,
+};
+pub use parameter::{Domain, Gamma, Length};
+pub use rules::Choice;
+pub use statistic::Statistic;
 
 use crate::error::{Error, Result};
-use profile::Profile;
-use statistic::Statistic;
 
 /// A Mercer kernel as a value.
 ///
@@ -30,59 +40,16 @@ use statistic::Statistic;
 /// Kernels add, multiply and scale, and are the same thing as their text:
 /// ```
 /// use mercer::{Gamma, Kernel};
-/// let k = 0.5 * Kernel::gaussian(Gamma::Median) + Kernel::Linear;
+/// let k = 0.5 * Kernel::gaussian(Gamma::Median) + Kernel::linear();
 /// assert_eq!(k.to_string(), "0.5*gaussian(gamma=median) + linear");
 /// assert_eq!("0.5*gaussian(gamma=median) + linear".parse::<Kernel>()?, k);
 /// # Ok::<(), mercer::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-#[non_exhaustive]
 pub enum Kernel {
-    /// x.y
-    Linear,
-    /// (gamma x.y + coef0)^degree
-    Polynomial {
-        /// Factor of the dot product.
-        gamma: Gamma,
-        /// The constant; 0 gives exactly the monomials of one degree.
-        coef0: f64,
-        /// The power, at least 1.
-        degree: u32,
-    },
-    /// exp(-gamma |x-y|^2)
-    Gaussian {
-        /// One over the squared width, in any of its spellings.
-        gamma: Gamma,
-    },
-    /// exp(-gamma |x-y|_1)
-    Laplacian {
-        /// One over the width.
-        gamma: Gamma,
-    },
-    /// The Matern kernel of smoothness nu at a = sqrt(2 nu) |x-y| / length.
-    Matern {
-        /// 1/2, 3/2 or 5/2.
-        nu: Nu,
-        /// The width.
-        length: Length,
-    },
-    /// (1 + |x-y|^2 / (2 alpha length^2))^-alpha
-    RationalQuadratic {
-        /// The power; large values approach the Gaussian.
-        alpha: f64,
-        /// The width.
-        length: Length,
-    },
-    /// tanh(gamma x.y + coef0), which is not positive semi-definite
-    Sigmoid {
-        /// Factor of the dot product.
-        gamma: Gamma,
-        /// The constant.
-        coef0: f64,
-    },
-    /// x.y / (|x| |y|), and 0 where x or y is 0
-    Cosine,
+    /// A kernel of the table.
+    Leaf(Leaf),
     /// The sum of kernels.
     Sum(Vec<Kernel>),
     /// The product of kernels.
@@ -93,81 +60,13 @@ pub enum Kernel {
     Normalised(Box<Kernel>),
 }
 
-/// The factor gamma of a statistic, or the rule that finds it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Gamma {
-    /// This number.
-    Value(f64),
-    /// sigma2 in exp(-d2 / sigma2): gamma = 1 / sigma2.
-    OverSigma2(f64),
-    /// sigma2 in exp(-d2 / (2 sigma2)): gamma = 1 / (2 sigma2).
-    Over2Sigma2(f64),
-    /// One over the median of the kernel's own statistic (|x-y|^2, or |x-y|_1) over pairs of points.
-    Median,
-    /// 1 / (d v), v the variance of all values together (scikit-learn's `scale`).
-    Scale,
-    /// 1 / d, d the number of dimensions (scikit-learn's default).
-    PerDimension,
-}
-
-/// A width in the units of the points, or the rule that finds it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Length {
-    /// This number.
-    Value(f64),
-    /// The median distance between points.
-    Median,
-}
-
-/// Smoothness of a Matern kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Nu {
-    Half,
-    ThreeHalves,
-    FiveHalves,
-}
-
-impl Gamma {
-    /// The number, unless a rule has still to find it.
-    pub fn number(self) -> Option<f64> {
-        match self {
-            Gamma::Value(g) => Some(g),
-            Gamma::OverSigma2(s) => Some(1.0 / s),
-            Gamma::Over2Sigma2(s) => Some(0.5 / s),
-            Gamma::Median | Gamma::Scale | Gamma::PerDimension => None,
-        }
-    }
-}
-
-impl Length {
-    /// The number, unless a rule has still to find it.
-    pub fn number(self) -> Option<f64> {
-        match self {
-            Length::Value(l) => Some(l),
-            Length::Median => None,
-        }
+impl<L: Into<Leaf>> From<L> for Kernel {
+    fn from(leaf: L) -> Kernel {
+        Kernel::Leaf(leaf.into())
     }
 }
 
 impl Kernel {
-    /// exp(-gamma |x-y|^2).
-    pub fn gaussian(gamma: Gamma) -> Self {
-        Kernel::Gaussian { gamma }
-    }
-
-    /// (x.y + coef0)^degree.
-    pub fn polynomial(degree: u32, coef0: f64) -> Self {
-        Kernel::Polynomial { gamma: Gamma::Value(1.0), coef0, degree }
-    }
-
-    /// exp(-gamma |x-y|_1).
-    pub fn laplacian(gamma: Gamma) -> Self {
-        Kernel::Laplacian { gamma }
-    }
-
     /// This kernel with k(x,x) made 1.
     pub fn normalised(self) -> Self {
         Kernel::Normalised(Box::new(self))
@@ -179,26 +78,80 @@ impl Kernel {
     /// to points: the result is NaN then.
     pub fn eval(&self, x: &[f64], y: &[f64]) -> f64 {
         match self {
+            Kernel::Leaf(leaf) => leaf.value(leaf.statistic().of(x, y)),
             Kernel::Sum(terms) => terms.iter().map(|k| k.eval(x, y)).sum(),
             Kernel::Product(factors) => factors.iter().map(|k| k.eval(x, y)).product(),
             Kernel::Scaled(w, k) => w * k.eval(x, y),
             Kernel::Normalised(k) => normalise(k.eval(x, y), k.self_value(x), k.self_value(y)),
-            Kernel::Cosine => normalise(statistic::dot(x, y), statistic::dot(x, x), statistic::dot(y, y)),
-            leaf => match leaf.profile() {
-                Some((statistic, profile)) => profile.value(statistic.of(x, y)),
-                None => f64::NAN,
-            },
         }
     }
 
-    /// k(x, x), without looking at x twice however deep normalisations are nested.
-    pub(crate) fn self_value(&self, x: &[f64]) -> f64 {
+    /// k(x, x), in one pass over x however deep normalisations are nested.
+    pub fn self_value(&self, x: &[f64]) -> f64 {
         match self {
+            Kernel::Leaf(leaf) => leaf.value(leaf.statistic().of_self(x)),
             Kernel::Sum(terms) => terms.iter().map(|k| k.self_value(x)).sum(),
             Kernel::Product(factors) => factors.iter().map(|k| k.self_value(x)).product(),
             Kernel::Scaled(w, k) => w * k.self_value(x),
             Kernel::Normalised(k) => f64::from(u8::from(k.self_value(x) > 0.0)),
-            leaf => leaf.eval(x, x),
+        }
+    }
+
+    /// The derivatives of k(x, y) with respect to the coordinates of x; 0 where there is none.
+    ///
+    /// ```
+    /// use mercer::{Gamma, Kernel};
+    /// let k = Kernel::gaussian(Gamma::Value(0.5));
+    /// assert_eq!(k.gradient(&[1.0], &[0.0]), [-(-0.5f64).exp()]);
+    /// ```
+    pub fn gradient(&self, x: &[f64], y: &[f64]) -> Vec<f64> {
+        let scaled = |factor: f64, g: Vec<f64>| g.into_iter().map(|v| factor * v).collect::<Vec<f64>>();
+        let add = |a: Vec<f64>, b: Vec<f64>| a.into_iter().zip(b).map(|(a, b)| a + b).collect::<Vec<f64>>();
+        match self {
+            Kernel::Leaf(leaf) => {
+                let statistic = leaf.statistic();
+                scaled(leaf.derivative(statistic.of(x, y)), statistic.gradient(x, y))
+            }
+            Kernel::Sum(terms) => terms.iter().map(|k| k.gradient(x, y)).fold(vec![0.0; x.len()], add),
+            Kernel::Product(factors) => {
+                let others = |at: usize| {
+                    factors.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, k)| k.eval(x, y)).product::<f64>()
+                };
+                let terms = factors.iter().enumerate().map(|(at, k)| scaled(others(at), k.gradient(x, y)));
+                terms.fold(vec![0.0; x.len()], add)
+            }
+            Kernel::Scaled(w, k) => scaled(*w, k.gradient(x, y)),
+            Kernel::Normalised(k) => {
+                let (own, other) = (k.self_value(x), k.self_value(y));
+                if !(own > 0.0 && other > 0.0) {
+                    return vec![0.0; x.len()];
+                }
+                // d k(x,x) = 2 d_1 k(x,x)
+                let over = 1.0 / (own.sqrt() * other.sqrt());
+                let of_own = scaled(-k.eval(x, y) / own * over, k.gradient_of_self(x));
+                add(scaled(over, k.gradient(x, y)), of_own)
+            }
+        }
+    }
+
+    /// Half the derivatives of k(x, x): those of k(x, y) in x at y = x.
+    fn gradient_of_self(&self, x: &[f64]) -> Vec<f64> {
+        let zero = || vec![0.0; x.len()];
+        let add = |mut sum: Vec<f64>, (factor, g): (f64, Vec<f64>)| {
+            sum.iter_mut().zip(g).for_each(|(s, v)| *s += factor * v);
+            sum
+        };
+        match self {
+            Kernel::Leaf(_) => self.gradient(x, x),
+            Kernel::Sum(terms) => terms.iter().map(|k| (1.0, k.gradient_of_self(x))).fold(zero(), add),
+            Kernel::Product(factors) => {
+                let others = |at: usize| {
+                    factors.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, k)| k.self_value(x)).product()
+                };
+                factors.iter().enumerate().map(|(at, k)| (others(at), k.gradient_of_self(x))).fold(zero(), add)
+            }
+            Kernel::Scaled(w, k) => add(zero(), (*w, k.gradient_of_self(x))),
+            Kernel::Normalised(_) => zero(), // k(x, x) is 1 wherever it is not 0
         }
     }
 
@@ -206,45 +159,43 @@ impl Kernel {
     /// Kernels for which this is false may still be so on given points; [`crate::diagnose`] finds out.
     pub fn is_psd(&self) -> bool {
         match self {
+            Kernel::Leaf(leaf) => leaf.is_psd(),
             Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().all(Kernel::is_psd),
             Kernel::Scaled(_, k) | Kernel::Normalised(k) => k.is_psd(),
-            // A constant may spoil what the formula promises.
-            Kernel::Polynomial { coef0, .. } if *coef0 < 0.0 => false,
-            leaf => registry::entry(registry::spell(leaf).0).is_ok_and(|e| e.psd),
         }
     }
 
-    /// Statistic and profile of a leaf whose parameters are numbers.
-    pub(crate) fn profile(&self) -> Option<(Statistic, Profile)> {
-        Some(match *self {
-            Kernel::Linear => (Statistic::Dot, Profile::Identity),
-            Kernel::Polynomial { gamma, coef0, degree } => {
-                (Statistic::Dot, Profile::Power { gamma: gamma.number()?, coef0, degree })
-            }
-            Kernel::Sigmoid { gamma, coef0 } => (Statistic::Dot, Profile::Tanh { gamma: gamma.number()?, coef0 }),
-            Kernel::Gaussian { gamma } => (Statistic::SquaredDistance, Profile::Exponential { gamma: gamma.number()? }),
-            Kernel::Laplacian { gamma } => (Statistic::L1, Profile::Exponential { gamma: gamma.number()? }),
-            Kernel::Matern { nu, length } => {
-                (Statistic::SquaredDistance, Profile::Matern { nu, length: length.number()? })
-            }
-            Kernel::RationalQuadratic { alpha, length } => {
-                (Statistic::SquaredDistance, Profile::Rational { alpha, length: length.number()? })
-            }
-            Kernel::Cosine | Kernel::Sum(_) | Kernel::Product(_) | Kernel::Scaled(..) | Kernel::Normalised(_) => {
-                return None;
-            }
-        })
+    /// The kernels of the table that it is made of, in order.
+    pub fn leaves(&self) -> Vec<&Leaf> {
+        match self {
+            Kernel::Leaf(leaf) => vec![leaf],
+            Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().flat_map(Kernel::leaves).collect(),
+            Kernel::Scaled(_, k) | Kernel::Normalised(k) => k.leaves(),
+        }
+    }
+
+    /// Whether every parameter has its value, none being left to a rule such as `median`.
+    pub fn is_numeric(&self) -> bool {
+        self.leaves().iter().all(|leaf| leaf.is_numeric())
+    }
+
+    /// The points that it is defined for.
+    pub fn domain(&self) -> Domain {
+        match self.leaves().iter().any(|leaf| leaf.entry().domain == Domain::NonNegative) {
+            true => Domain::NonNegative,
+            false => Domain::All,
+        }
     }
 
     /// The same kernel as its text reads back: sums in sums and products in products opened, weights drawn together.
     pub(crate) fn tidied(&self) -> Kernel {
         let fold = |ks: &[Kernel], join: fn(Kernel, Kernel) -> Kernel| ks.iter().map(Kernel::tidied).reduce(join);
         match self {
+            Kernel::Leaf(leaf) => Kernel::Leaf(leaf.clone()),
             Kernel::Sum(ks) => fold(ks, |a, b| a + b).unwrap_or_else(|| self.clone()),
             Kernel::Product(ks) => fold(ks, |a, b| a * b).unwrap_or_else(|| self.clone()),
             Kernel::Scaled(w, k) => *w * k.tidied(),
             Kernel::Normalised(k) => k.tidied().normalised(),
-            leaf => leaf.clone(),
         }
     }
 
@@ -263,9 +214,9 @@ impl Kernel {
     /// How deep sums, products, weights and normalisations are nested.
     fn depth(&self) -> usize {
         match self {
+            Kernel::Leaf(_) => 1,
             Kernel::Sum(ks) | Kernel::Product(ks) => 1 + ks.iter().map(Kernel::depth).max().unwrap_or(0),
             Kernel::Scaled(_, k) | Kernel::Normalised(k) => 1 + k.depth(),
-            _ => 1,
         }
     }
 
@@ -277,6 +228,7 @@ impl Kernel {
             ks.iter().try_for_each(Kernel::validate_parts)
         };
         match self {
+            Kernel::Leaf(leaf) => registry::validate(leaf),
             Kernel::Sum(ks) => composite("sum", ks),
             Kernel::Product(ks) => composite("product", ks),
             Kernel::Normalised(k) => k.validate_parts(),
@@ -286,7 +238,6 @@ impl Kernel {
                 }
                 k.validate_parts()
             }
-            leaf => registry::validate(leaf),
         }
     }
 }

@@ -273,7 +273,7 @@ impl KernelPca {
         };
         let chosen = if chosen.n() > 0 { chosen } else { Points::from_fn(1, sample.d(), |_, j| sample.row(0)[j]) };
         let square = chosen.rows().map(|r| crate::linalg::dot(r, r)).fold(0.0, f64::max);
-        let narrow = many && bound.allows_narrow(square) && !bound.uses_deviations();
+        let narrow = many && bound.allows_f32(square) && !bound.uses_deviations();
         LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), narrow, exec)
     }
 

@@ -6,7 +6,7 @@ use crate::eigen::check_range;
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
-use crate::kernel::tile::{self, Form, LARGE_TILE, Means, Rows, Scratch};
+use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch};
 use crate::kernel::{Bound, Choice};
 use crate::linalg;
 use crate::op::{Gram, SymOp};
@@ -102,8 +102,8 @@ impl LandmarkBasis {
         let flags = u64::from(mapped) + 2 * u64::from(narrow);
         let parts = parts.into_iter().map(crate::fingerprint).chain([m as u64, flags]);
         let key = crate::fingerprint(&parts.map(f64::from_bits).collect::<Vec<f64>>());
-        let columns = Rows::new(&bound, points, Means::of(m));
-        let narrow = narrow.then(|| columns.narrow(&bound));
+        let columns = Rows::new(&bound, points, DistanceMethod::of(m));
+        let narrow = narrow.then(|| columns.to_f32(&bound));
         LandmarkBasis { bound, standardise, columns, narrow, m, shift, map, mapped, key }
     }
 
@@ -204,9 +204,9 @@ impl LandmarkBasis {
 /// The mean of the kernel values of rows with each landmark.
 fn mean_row(bound: &Bound, landmarks: &Points<f64>, rows: &Points<f64>, exec: &Exec) -> Vec<f64> {
     let (n, m) = (rows.n().min(TELLING), landmarks.n());
-    let means = Means::of(m);
-    let rows = Rows::new(bound, Points::from_fn(n, rows.d(), |i, j| rows.row(i)[j]), means);
-    let landmarks = Rows::new(bound, landmarks.clone(), means);
+    let method = DistanceMethod::of(m);
+    let rows = Rows::new(bound, Points::from_fn(n, rows.d(), |i, j| rows.row(i)[j]), method);
+    let landmarks = Rows::new(bound, landmarks.clone(), method);
     let (mut line, mut mean) = (vec![0.0; m], vec![0.0; m]);
     for i in 0..n {
         let how = (bound, Form::Value, exec.level());

@@ -82,7 +82,7 @@ impl KernelPca {
         // z(x) = Y'(f(x) - mean), f(x) = map' c(x).
         let mut y = vectors.first(k);
         let landmarks = Points::from_fn(basis.m, basis.d(), |i, j| basis.columns.points().row(i)[j]);
-        let rows = Rows::new(&basis.bound, landmarks, basis.columns.means());
+        let rows = Rows::new(&basis.bound, landmarks, basis.columns.method());
         let own = Gram::of_points(&basis.bound, rows.points().clone()).to_matrix(exec)?;
         let images = linalg::product(&own, &linalg::product(map, &y));
         turn(&mut y, &images, &mean);

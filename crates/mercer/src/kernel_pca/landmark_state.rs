@@ -139,7 +139,7 @@ impl LandmarkState {
             return Ok(());
         }
         x.check(0)?;
-        x.check_not_huge()?;
+        basis.bound.check(x)?;
         let mut sums = LandmarkState::new(basis);
         let (mut room, mut narrow_room) = (Room::new(), Room::new());
         exec.run(|| {
@@ -147,9 +147,9 @@ impl LandmarkState {
                 exec.go_on()?;
                 let rows = Standardise::apply(basis.standardise.as_ref(), x.slice(start, x.n().min(start + ROWS)));
                 sums.own += rows.rows().map(|row| basis.bound.kernel().self_value(row)).sum::<f64>();
-                let rows = Rows::new(&basis.bound, rows, basis.columns.means());
+                let rows = Rows::new(&basis.bound, rows, basis.columns.method());
                 match &basis.narrow {
-                    Some(columns) => sums.add_rows(basis, &rows.narrow(&basis.bound), columns, &mut narrow_room, exec),
+                    Some(columns) => sums.add_rows(basis, &rows.to_f32(&basis.bound), columns, &mut narrow_room, exec),
                     None => sums.add_rows(basis, &rows, &basis.columns, &mut room, exec),
                 }
             }

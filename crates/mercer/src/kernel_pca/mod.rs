@@ -91,7 +91,7 @@ impl KernelPca {
     /// All components that are not zero, of a Gram matrix, an operator or a kernel function of your own: what
     /// [`KernelPca::fit_gram`], [`KernelPca::fit_op`] and [`KernelPca::fit_fn`] take in place of a kernel.
     pub fn custom() -> Self {
-        KernelPca::new(Kernel::Linear)
+        KernelPca::new(Kernel::linear())
     }
 
     /// How many components to keep: at most a number (`3`), a share of the variance (`0.95`), or [`Components::All`].

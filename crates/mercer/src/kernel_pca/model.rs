@@ -6,7 +6,7 @@ use crate::eigen::Certificate;
 use crate::error::{Error, ErrorKind, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
-use crate::kernel::tile::{Form, Means, Rows};
+use crate::kernel::tile::{DistanceMethod, Form, Rows};
 use crate::kernel::{Bound, Choice, Kernel};
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
@@ -135,8 +135,8 @@ impl KernelPcaModel {
                         return Err(Error::inconsistent("the model has a mean or scale that is not valid"));
                     }
                 }
-                let means = Means::of(parts.points.n());
-                let landmarks = Rows::new(&bound, parts.points, means);
+                let method = DistanceMethod::of(parts.points.n());
+                let landmarks = Rows::new(&bound, parts.points, method);
                 let form = if exact { Form::UpToCentring } else { Form::Value };
                 Features::Kernel { bound, landmarks, standardise: parts.standardise, form }
             }

@@ -55,8 +55,8 @@ impl KernelPca {
         exec: &Exec,
     ) -> Result<KernelPcaModel> {
         let bound = gram.bound().clone();
-        let narrow = plan.swift && bound.allows_narrow(gram.square()) && self.tolerance > NARROW_ABOVE;
-        let swift = narrow.then(|| gram.narrow()).filter(|g| g.far_share() < 0.05).map(|g| g.cached(plan.kept));
+        let narrow = plan.swift && bound.allows_f32(gram.square()) && self.tolerance > NARROW_ABOVE;
+        let swift = narrow.then(|| gram.to_f32()).filter(|g| g.far_share() < 0.05).map(|g| g.cached(plan.kept));
         let gram = if swift.is_none() { gram.cached(plan.kept) } else { gram };
         let (square, reach) = (gram.square(), gram.rows().reach());
         let reach_in_f32 = swift.as_ref().map(|s| s.rows().reach());

@@ -11,7 +11,7 @@ use crate::eigen::{Precondition, Problem};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
-use crate::kernel::tile::{self, Form, Means, Rows};
+use crate::kernel::tile::{self, DistanceMethod, Form, Rows};
 use crate::op::{SymOp, pass};
 use crate::plan::{KernelTask, Plan, Source};
 use crate::points::{Points, PointsRef};
@@ -70,18 +70,17 @@ impl PassState {
         }
         for block in [Some(first), second].into_iter().flatten() {
             block.points.check(1)?;
-            block.points.check_not_huge()?;
-            block.points.check_dimensions(basis.d())?;
+            basis.bound.check(block.points)?;
             if block.vectors.n() != block.points.n() || block.vectors.d() != first.vectors.d() {
                 return Err(Error::shape("rows of the vectors", block.vectors.n(), block.points.n()));
             }
         }
-        let ready = |block: RowBlock<'_>| basis.rows(block.points, basis.means(first, second));
+        let ready = |block: RowBlock<'_>| basis.rows(block.points, basis.method(first, second));
         let (rows, others) = (ready(first), second.map(ready));
         let (mine, theirs, squares) = exec.run(|| match swift {
             true => {
-                let others = others.as_ref().map(|r| r.narrow(&basis.bound));
-                multiply(basis, &rows.narrow(&basis.bound), others.as_ref(), first, second, exec)
+                let others = others.as_ref().map(|r| r.to_f32(&basis.bound));
+                multiply(basis, &rows.to_f32(&basis.bound), others.as_ref(), first, second, exec)
             }
             false => multiply(basis, &rows, others.as_ref(), first, second, exec),
         })?;
@@ -242,12 +241,12 @@ pub struct BlockFacts {
 }
 
 impl LandmarkBasis {
-    fn means(&self, first: RowBlock<'_>, second: Option<RowBlock<'_>>) -> Means {
-        Means::of(first.points.n() + second.map_or(0, |s| s.points.n()))
+    fn method(&self, first: RowBlock<'_>, second: Option<RowBlock<'_>>) -> DistanceMethod {
+        DistanceMethod::of(first.points.n() + second.map_or(0, |s| s.points.n()))
     }
 
-    fn rows(&self, points: PointsRef<'_, f64>, means: Means) -> Rows {
-        Rows::new(&self.bound, Standardise::apply(self.standardise.as_ref(), points), means)
+    fn rows(&self, points: PointsRef<'_, f64>, method: DistanceMethod) -> Rows {
+        Rows::new(&self.bound, Standardise::apply(self.standardise.as_ref(), points), method)
     }
 
     /// The facts about the rows of a block.
@@ -256,9 +255,8 @@ impl LandmarkBasis {
     /// When they have other dimensions or values that are not finite.
     pub fn facts(&self, points: PointsRef<'_, f64>) -> Result<BlockFacts> {
         points.check(0)?;
-        points.check_not_huge()?;
-        points.check_dimensions(self.d())?;
-        let rows = self.rows(points, Means::Differences);
+        self.bound.check(points)?;
+        let rows = self.rows(points, DistanceMethod::Differences);
         let how = (&self.bound, Form::UpToCentring, Exec::new().level());
         let norm = |row: &[f64], about: Option<&[f64]>| -> f64 {
             row.iter().enumerate().map(|(j, v)| (v - about.map_or(0.0, |a| a[j])).powi(2)).sum()
@@ -267,7 +265,7 @@ impl LandmarkBasis {
         Ok(BlockFacts {
             diagonal: (0..rows.n()).map(|i| tile::self_value(how, &rows, i)).collect(),
             square: rows.points().rows().map(|r| norm(r, None)).fold(0.0, f64::max),
-            reach: rows.points().rows().map(|r| norm(r, Some(shift))).fold(0.0, f64::max),
+            reach: rows.points().rows().map(|r| norm(r, Some(shift))).fold(rows.reach(), f64::max),
         })
     }
 
@@ -285,15 +283,14 @@ impl LandmarkBasis {
     ) -> Result<Points<f64>> {
         for points in [points, block] {
             points.check(0)?;
-            points.check_not_huge()?;
-            points.check_dimensions(self.d())?;
+            self.bound.check(points)?;
         }
         if alpha.n() != block.n() {
             return Err(Error::shape("rows of alpha", alpha.n(), block.n()));
         }
         let features = Features::Kernel {
             bound: self.bound.clone(),
-            landmarks: self.rows(block, Means::of(block.n())),
+            landmarks: self.rows(block, DistanceMethod::of(block.n())),
             standardise: self.standardise.clone(),
             form: Form::UpToCentring,
         };
@@ -371,7 +368,7 @@ impl KernelPca {
         if start.n() != n {
             return Err(Error::shape("rows of the start", start.n(), n));
         }
-        let narrow = self.tolerance > NARROW_ABOVE && n >= 1500 && bound.allows_narrow(square);
+        let narrow = self.tolerance > NARROW_ABOVE && n >= 1500 && bound.allows_f32(square);
         let task = KernelTask { d: bound.d(), narrow, components: self.components, ..self.given(n, Source::Operator) };
         let mut plan = Plan::kernel_pca(&KernelTask { dense_up_to: 0, ..task }, exec);
         if plan.passes.is_none() {

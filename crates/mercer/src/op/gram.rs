@@ -10,7 +10,7 @@ use crate::block::Block;
 use crate::error::{Error, ErrorKind, Result, check_finite};
 use crate::exec::Exec;
 use crate::kernel::Bound;
-use crate::kernel::tile::{self, Form, LARGE_TILE, Means, Rows, Scratch, TILE};
+use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch, TILE};
 use crate::linalg;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
@@ -41,8 +41,8 @@ impl Gram {
 
     pub(crate) fn of_points(bound: &Bound, points: Points<f64>) -> Self {
         let square = points.rows().map(|r| r.iter().map(|v| v * v).sum()).fold(0.0, f64::max);
-        let means = Means::of(points.n());
-        let rows = Rows::new(bound, points, means);
+        let method = DistanceMethod::of(points.n());
+        let rows = Rows::new(bound, points, method);
         Gram { rows, bound: bound.clone(), form: Form::Value, cache: None, square }
     }
 
@@ -53,10 +53,10 @@ impl Gram {
     }
 
     /// The same operator in f32: half the work, to find the way that f64 then confirms.
-    pub(crate) fn narrow(&self) -> Gram<f32> {
+    pub(crate) fn to_f32(&self) -> Gram<f32> {
         Gram {
             bound: self.bound.clone(),
-            rows: self.rows.narrow(&self.bound),
+            rows: self.rows.to_f32(&self.bound),
             form: self.form,
             cache: None,
             square: self.square,
@@ -91,16 +91,15 @@ pub fn cross_gram<T: Real>(
 ) -> Result<Points<f64>> {
     for points in [x, y] {
         points.check(0)?;
-        points.check_dimensions(bound.d())?;
-        points.check_not_huge()?;
+        bound.check(points)?;
     }
     cross(bound, x.to_f64(), y.to_f64(), exec)
 }
 
 fn cross(bound: &Bound, x: Points<f64>, y: Points<f64>, exec: &Exec) -> Result<Points<f64>> {
     let (n, m) = (x.n(), y.n());
-    let means = Means::of(n.max(m));
-    let (rows, cols) = (Rows::new(bound, x, means), Rows::new(bound, y, means));
+    let method = DistanceMethod::of(n.max(m));
+    let (rows, cols) = (Rows::new(bound, x, method), Rows::new(bound, y, method));
     let mut values = vec![0.0; n * m];
     exec.run(|| {
         values.par_chunks_mut((TILE * m).max(1)).enumerate().try_for_each(|(strip, out)| -> Result<()> {

@@ -7,7 +7,7 @@ use crate::vector::{self, Elementary};
 
 /// A Gram matrix in f32, as the first passes of a fit have it.
 pub fn narrow(gram: &Gram) -> Gram<f32> {
-    gram.narrow()
+    gram.to_f32()
 }
 
 /// Replaces every value x <= 0 by e^x, as the tiles of the Gaussian kernel do.

@@ -1,5 +1,8 @@
-//! Oracles, ratios and nasty inputs for tests: of this library, and of operators of your own.
+//! Oracles, ratios, conformance checks and nasty inputs for tests: of this library, and of kernels and operators of your
+//! own.
 
+pub mod conformance;
+pub mod double_double;
 pub mod limits;
 pub mod matrices;
 pub mod naive;

@@ -203,7 +203,7 @@ fn data_of_small_rank_has_as_many_components() -> Result<()> {
             let x = Points::from_fn(n, 6, |i, j| {
                 (0..rank).map(|r| z.row(i)[r] * (1.0 + (j * (r + 1)) as f64).sin()).sum::<f64>() + 3.0
             });
-            match KernelPca::new(Kernel::Linear).components(k).fit(&x) {
+            match KernelPca::new(Kernel::linear()).components(k).fit(&x) {
                 Ok(model) => {
                     if model.components() != rank.min(k)
                         || model.spectrum().discarded().abs() > 1e-9 * model.spectrum().total()
@@ -275,20 +275,20 @@ fn tiny_and_huge_points_are_fitted_or_refused_and_the_certificate_keeps_its_scal
     for n in [650, 1700] {
         let x = normal(n, 30, 70);
         // In f64 alone: the range of f32 is smaller.
-        let plain = KernelPca::new(Kernel::Linear).components(3).tolerance(1e-10).fit(&x)?;
+        let plain = KernelPca::new(Kernel::linear()).components(3).tolerance(1e-10).fit(&x)?;
         for exponent in [-430, -400, -330, -270, -100, 100, 240, 330, 430] {
             let scale = 2f64.powi(exponent);
-            let model = match KernelPca::new(Kernel::Linear).components(3).tolerance(1e-10).fit(&map(&x, |v| v * scale))
-            {
-                Ok(model) => model,
-                Err(e) => {
-                    let said = matches!(e.kind(), ErrorKind::Range { .. });
-                    if !said || e.to_string().contains("inf") {
-                        wrong.push(format!("{n} points times 2^{exponent}: {e}"));
+            let model =
+                match KernelPca::new(Kernel::linear()).components(3).tolerance(1e-10).fit(&map(&x, |v| v * scale)) {
+                    Ok(model) => model,
+                    Err(e) => {
+                        let said = matches!(e.kind(), ErrorKind::Range { .. });
+                        if !said || e.to_string().contains("inf") {
+                            wrong.push(format!("{n} points times 2^{exponent}: {e}"));
+                        }
+                        continue;
                     }
-                    continue;
-                }
-            };
+                };
             let (a, b) = (model.certificate(), plain.certificate());
             for j in 0..3 {
                 let (found, expected) = (a.radius(j) / scale / scale, b.radius(j));

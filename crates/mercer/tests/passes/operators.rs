@@ -312,7 +312,7 @@ fn a_share_of_an_operator_is_found() -> Result<()> {
         assert_eq!(model.components(), expected, "{share}");
         assert!(lies(&model, &op.truth(), 0.0).is_empty(), "{share}");
     }
-    let all = KernelPca::new(Kernel::Linear).components(Components::Share(1.0)).fit(&blobs(700, 3, 4, 1))?;
+    let all = KernelPca::new(Kernel::linear()).components(Components::Share(1.0)).fit(&blobs(700, 3, 4, 1))?;
     assert_eq!(all.components(), 3);
     Ok(())
 }

@@ -14,7 +14,7 @@ fn square() -> Points {
 #[test]
 fn four_points_on_a_line_by_hand() -> Result<()> {
     let x = Points::from_rows(&[[7.0], [9.0], [11.0], [13.0]]);
-    let model = KernelPca::new(Kernel::Linear).fit(&x)?;
+    let model = KernelPca::new(Kernel::linear()).fit(&x)?;
     let s = model.spectrum();
     assert_eq!(model.components(), 1);
     assert!((s.eigenvalues()[0] - 20.0).abs() < 1e-13);

@@ -46,7 +46,7 @@ fn exact_power(p: f64, e: f64, degree: u32) -> f64 {
 fn constants_that_cancel_stay_within_the_radius() -> Result<()> {
     for offset in [1.0, 1e3, 1e6] {
         let x = Points::from_fn(8, 1, |i, _| offset + (i * i + 3 * i) as f64 / 1024.0 / offset);
-        let truth = KernelPca::new(Kernel::Linear).fit(&x)?.spectrum().eigenvalues()[0];
+        let truth = KernelPca::new(Kernel::linear()).fit(&x)?.spectrum().eigenvalues()[0];
         let model = KernelPca::new(Kernel::polynomial(1, -offset * offset)).components(1).fit(&x)?;
         // Where rounding hides the component, none is found, and that is an answer as well.
         let (value, radius) = match model.spectrum().eigenvalues().first() {

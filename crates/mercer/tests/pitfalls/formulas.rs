@@ -8,7 +8,7 @@ use mercer::{Exec, Kernel, KernelPca, Points, Result, diagnose};
 // P23
 #[test]
 fn cosine_is_the_cosine_and_positive() -> Result<()> {
-    let k = Kernel::Cosine;
+    let k = Kernel::cosine();
     assert!((k.eval(&[1.0, 0.0], &[3.0, 0.0]) - 1.0).abs() < 1e-15);
     assert!(k.eval(&[1.0, 0.0], &[0.0, 2.0]).abs() < 1e-15);
     assert!((k.eval(&[1.0, 2.0], &[-2.0, -4.0]) + 1.0).abs() < 1e-15);

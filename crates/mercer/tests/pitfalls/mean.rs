@@ -94,7 +94,7 @@ fn points_one_unit_in_the_last_place_apart() -> Result<()> {
         let variance = standardised.spectrum().variances()[0];
         assert!((variance - 1.0).abs() < 1e-12, "{route:?}, standardised: {variance}");
     }
-    let linear = KernelPca::new(Kernel::Linear).fit(&x)?.spectrum().eigenvalues()[0];
+    let linear = KernelPca::new(Kernel::linear()).fit(&x)?.spectrum().eigenvalues()[0];
     assert!((linear - 0.5).abs() < 1e-14, "{linear}");
     Ok(())
 }

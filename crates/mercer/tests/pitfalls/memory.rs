@@ -28,7 +28,7 @@ fn what_does_not_fit_the_memory_is_refused_before_it_is_tried() {
     assert!(gaussian.plan(1000, 10, &Exec::new()).is_ok());
     memory(gaussian.fit_with(&normal(600, 2, 1), &Exec::new().memory(1_000_000)).expect_err("1 MB"));
     memory(
-        KernelPca::new(Kernel::Linear)
+        KernelPca::new(Kernel::linear())
             .fit_gram_with(&gram_of(100, |_, _| 1.0), &Exec::new().memory(1000))
             .expect_err("1 kB"),
     );
@@ -61,7 +61,7 @@ fn sizes_beyond_all_measure_are_refused_as_well() {
                 assert!(plan.is_err() || plan.is_ok_and(|p| p.bytes <= 8_000_000_000), "{route:?} {n} {d}");
             }
         }
-        assert!(KernelPca::new(Kernel::Linear).plan(size, 3, &Exec::new()).is_err());
+        assert!(KernelPca::new(Kernel::linear()).plan(size, 3, &Exec::new()).is_err());
         assert!(Pca::new().embed(Embedding::monomials(3)).plan(10, size, &Exec::new()).is_err());
     }
 }
@@ -81,7 +81,7 @@ impl SymOp for Vast {
 
 #[test]
 fn functions_and_operators_that_do_not_fit_the_memory_are_not_called() {
-    let pca = KernelPca::new(Kernel::Linear);
+    let pca = KernelPca::new(Kernel::linear());
     let small = Exec::new().memory(100_000);
     let never = |_: &[f64], _: &[f64]| -> f64 { panic!("called though there is no memory for it") };
     let mut errors = vec![pca.fit_fn_with(&normal(100, 2, 1), never, &small).expect_err("100 kB")];

@@ -23,7 +23,7 @@ fn not_finite<T: Real>(x: &Points<T>, row: usize, column: usize) {
     }
     check("moments", Moments::of(x).expect_err("not finite").kind());
     check("k-means", KMeans::new(2).fit(x).expect_err("not finite").kind());
-    check("bound", Bound::new(&Kernel::Linear, x).expect_err("not finite").kind());
+    check("bound", Bound::new(&Kernel::linear(), x).expect_err("not finite").kind());
     let fine = normal(10, 3, 15);
     let pca = Pca::new().fit(&fine).expect("finite points");
     check("scores", pca.transform(x).expect_err("not finite").kind());
@@ -54,7 +54,7 @@ fn kernel_values_that_are_not_finite_are_refused_with_their_place() {
         ErrorKind::NotFinite { row, column, .. } => (row, column),
         ref other => panic!("{other:?}"),
     };
-    let pca = KernelPca::new(Kernel::Linear);
+    let pca = KernelPca::new(Kernel::linear());
     let mut gram = gram_of(6, |i, j| if i == j { 1.0 } else { 0.1 });
     gram.row_mut(4)[3] = f64::NAN;
     let error = pca.fit_gram(&gram).expect_err("NaN");

@@ -10,7 +10,7 @@ use mercer::{Kernel, KernelPca, Result};
 #[test]
 fn three_dimensions_of_f32_give_three_linear_components() -> Result<()> {
     let x = to_f32(&normal(400, 3, 6));
-    assert_eq!(KernelPca::new(Kernel::Linear).fit(&x)?.components(), 3);
+    assert_eq!(KernelPca::new(Kernel::linear()).fit(&x)?.components(), 3);
     assert_eq!(KernelPca::new(Kernel::polynomial(2, 0.0)).fit(&x)?.components(), 6);
     Ok(())
 }

@@ -37,7 +37,7 @@ fn too_little_is_refused() {
     }
     for share in [0.0, -0.1, 1.1, f64::NAN] {
         assert!(Pca::new().components(Components::Share(share)).fit(&x).is_err(), "{share}");
-        assert!(KernelPca::new(Kernel::Linear).components(Components::Share(share)).fit(&x).is_err(), "{share}");
+        assert!(KernelPca::new(Kernel::linear()).components(Components::Share(share)).fit(&x).is_err(), "{share}");
     }
     for clusters in [0, 6] {
         assert!(KMeans::new(clusters).fit(&x).is_err(), "{clusters}");
@@ -52,7 +52,7 @@ fn other_dimensions_are_refused() -> Result<()> {
     shape(Pca::new().fit(&x)?.transform(&other).expect_err("four, not three"));
     shape(Pca::new().fit(&x)?.reconstruct(&other).expect_err("four, not three"));
     shape(KernelPca::new(kernel("gaussian")).fit(&x)?.transform(&other).expect_err("four, not three"));
-    shape(Gram::new(&Bound::new(&Kernel::Linear, &x)?, &other).expect_err("four, not three"));
+    shape(Gram::new(&Bound::new(&Kernel::linear(), &x)?, &other).expect_err("four, not three"));
     shape(Moments::of(&x)?.merge(&Moments::of(&other)?).expect_err("four, not three"));
     Ok(())
 }
@@ -62,15 +62,15 @@ type Around = fn(Kernel) -> Kernel;
 
 /// The linear kernel with so many levels around it.
 fn nested(levels: usize, around: Around) -> Kernel {
-    (0..levels).fold(Kernel::Linear, |k, _| around(k))
+    (0..levels).fold(Kernel::linear(), |k, _| around(k))
 }
 
 #[test]
 fn kernels_nested_too_deep_are_refused() -> Result<()> {
     let x = normal(5, 3, 1);
     let kinds: [(&str, Around); 4] = [
-        ("sum", |k| Kernel::Sum(vec![Kernel::Cosine, k])),
-        ("product", |k| Kernel::Product(vec![Kernel::Cosine, k])),
+        ("sum", |k| Kernel::Sum(vec![Kernel::cosine(), k])),
+        ("product", |k| Kernel::Product(vec![Kernel::cosine(), k])),
         ("weight", |k| Kernel::Scaled(1.0, Box::new(k))),
         ("normalised", Kernel::normalised),
     ];

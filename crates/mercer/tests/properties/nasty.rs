@@ -3,6 +3,7 @@
 use crate::common::{ROUTES, faults_of_kernel_pca, faults_of_pca};
 use crate::strategies::{any_kernel, config, no_error};
 use mercer::kernel::registry::KERNELS;
+use mercer::testing::conformance;
 use mercer::testing::matrices::{POINTS, points};
 use mercer::{Kernel, KernelPca, Pca, Points, Result};
 use proptest::prelude::*;
@@ -66,6 +67,7 @@ proptest! {
     #[test]
     fn rules_for_nasty_points_are_finite_or_refused(x in nasty_points(), at in 0..KERNELS.len()) {
         let kernel: Kernel = no_error(KERNELS[at].name.parse())?;
+        let x = conformance::within(KERNELS[at].domain, &x);
         if let Ok(model) = KernelPca::new(kernel).fit(&x) {
             let faults = faults_of_kernel_pca(&model, &x);
             prop_assert!(faults.is_empty(), "{faults:?}");
@@ -86,6 +88,7 @@ fn no_model_of_the_nasty_points_says_anything_that_is_not_finite() -> Result<()>
             }
         }
         for entry in KERNELS {
+            let x = conformance::within(entry.domain, &x);
             let model = KernelPca::new(entry.name.parse()?).fit(&x)?;
             let faults = faults_of_kernel_pca(&model, &x);
             assert!(faults.is_empty(), "{name}, {}: {faults:?}", entry.name);

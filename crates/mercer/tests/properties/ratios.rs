@@ -2,6 +2,7 @@
 
 use crate::common::{ROUTES, faults_of_kernel_pca, largest};
 use mercer::kernel::registry::KERNELS;
+use mercer::testing::conformance;
 use mercer::testing::matrices::{POINTS, SYMMETRIC, points, symmetric};
 use mercer::testing::naive;
 use mercer::testing::ratios::{THRESHOLD, difference, orthonormality, residual};
@@ -48,7 +49,7 @@ fn eigenpairs_of_the_nasty_matrices_have_small_ratios() -> Result<()> {
     for number in 0..SYMMETRIC {
         for n in [2, 5, 20, 60] {
             let (name, gram) = symmetric(number, n);
-            let model = KernelPca::new(Kernel::Linear).fit_gram(&gram)?;
+            let model = KernelPca::new(Kernel::linear()).fit_gram(&gram)?;
             let what = format!("{name} of size {n}");
             let faults = faults_of_kernel_pca(&model, &gram);
             assert!(faults.is_empty(), "{what}: {faults:?}");
@@ -98,10 +99,11 @@ fn the_radius_encloses_what_the_oracle_finds() -> Result<()> {
     for number in 0..POINTS {
         let (name, x) = points(number);
         for entry in KERNELS {
+            let x = conformance::within(entry.domain, &x);
             let model = KernelPca::new(entry.name.parse()?).fit(&x)?;
             let kernel = model.kernel().expect("a kernel").clone();
             let gram = naive::gram(&kernel, &x);
-            let given = KernelPca::new(Kernel::Linear).fit_gram(&gram)?;
+            let given = KernelPca::new(Kernel::linear()).fit_gram(&gram)?;
             let (truth, _) = naive::eigen(&naive::centred(&gram));
             // The oracle's own rounding is that of the plain values, which are larger than ours.
             let own = given.certificate().rounding();

@@ -1,6 +1,7 @@
 //! Kernels and embeddings as text and back.
 
 use crate::strategies::{any_leaf, config, made_of, no_error, some_points};
+use mercer::kernel::Polynomial;
 use mercer::{Embedding, Gamma, Kernel, Length, Nu};
 use proptest::prelude::*;
 
@@ -30,19 +31,16 @@ fn any_spelling() -> impl Strategy<Value = Kernel> {
     let length = prop_oneof![any_positive().prop_map(Length::Value), Just(Length::Median)];
     let number = prop_oneof![any_positive(), any_positive().prop_map(|v| -v), Just(0.0)];
     prop_oneof![
-        Just(Kernel::Linear),
-        Just(Kernel::Cosine),
+        Just(Kernel::linear()),
+        Just(Kernel::cosine()),
         any_gamma().prop_map(Kernel::gaussian),
         any_gamma().prop_map(Kernel::laplacian),
-        (any_gamma(), number.clone(), 1..u32::MAX).prop_map(|(gamma, coef0, degree)| Kernel::Polynomial {
-            gamma,
-            coef0,
-            degree
-        }),
-        (any_gamma(), number).prop_map(|(gamma, coef0)| Kernel::Sigmoid { gamma, coef0 }),
+        (any_gamma(), number.clone(), 1..u32::MAX)
+            .prop_map(|(gamma, coef0, degree)| { Kernel::from(Polynomial { gamma, coef0, degree }) }),
+        (any_gamma(), number).prop_map(|(gamma, coef0)| Kernel::sigmoid(gamma, coef0)),
         (prop_oneof![Just(Nu::Half), Just(Nu::ThreeHalves), Just(Nu::FiveHalves)], length.clone())
-            .prop_map(|(nu, length)| Kernel::Matern { nu, length }),
-        (any_positive(), length).prop_map(|(alpha, length)| Kernel::RationalQuadratic { alpha, length }),
+            .prop_map(|(nu, length)| Kernel::matern(nu, length)),
+        (any_positive(), length).prop_map(|(alpha, length)| Kernel::rational_quadratic(alpha, length)),
     ]
     .prop_filter("valid", |k| k.validate().is_ok())
 }

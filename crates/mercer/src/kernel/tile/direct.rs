@@ -1,11 +1,11 @@
-//! Distances coordinate by coordinate: for L1 kernels, and wherever a matrix product would lose digits.
+//! Distances coordinate by coordinate: where there is no matrix product for them, and where one would lose digits.
 
 use std::ops::Range;
 
 use fearless_simd::{Level, dispatch, prelude::*};
 
 use super::Scratch;
-use crate::kernel::statistic::Statistic;
+use crate::kernel::statistic::Pairing;
 use crate::points::Points;
 use crate::real::Real;
 
@@ -14,22 +14,42 @@ type Native<S, T> = <T as SimdFloatElement>::Native<S>;
 /// Vectors of columns that are summed side by side: as many sums as hide the latency of an addition.
 const SIDE_BY_SIDE: usize = 4;
 
+/// A distance that is a sum over coordinates.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Distance {
+    Squared,
+    L1,
+    ChiSquared,
+}
+
+impl Distance {
+    /// The distance behind a statistic; `None` for those of dot products.
+    pub(super) fn of(pairing: Pairing) -> Option<Self> {
+        match pairing {
+            Pairing::SquaredDistance => Some(Distance::Squared),
+            Pairing::L1 => Some(Distance::L1),
+            Pairing::ChiSquared => Some(Distance::ChiSquared),
+            Pairing::Dot | Pairing::Tanimoto => None,
+        }
+    }
+}
+
 /// Fills `out`, row by row, with distances. Each is summed over coordinates in order, wherever it stands.
 pub(super) fn fill<T: Real>(
     level: Level,
-    statistic: Statistic,
+    distance: Distance,
     (a, rows): (&Points<T>, Range<usize>),
     (b, cols): (&Points<T>, Range<usize>),
     out: &mut [T],
     scratch: &mut Scratch<T>,
 ) {
-    dispatch!(level, simd => blocks(simd, statistic, (a, rows), (b, cols), out, scratch));
+    dispatch!(level, simd => blocks(simd, distance, (a, rows), (b, cols), out, scratch));
 }
 
 #[inline(always)]
 fn blocks<S: Simd, T: Real>(
     simd: S,
-    statistic: Statistic,
+    distance: Distance,
     (a, rows): (&Points<T>, Range<usize>),
     (b, cols): (&Points<T>, Range<usize>),
     out: &mut [T],
@@ -50,20 +70,34 @@ fn blocks<S: Simd, T: Real>(
         || {
             for (line, i) in out.chunks_exact_mut(width).zip(rows) {
                 for (line, points) in line.chunks_mut(block).zip(turned.chunks_exact(block * d)) {
-                    let sums = match statistic {
-                        Statistic::L1 => row::<S, T>(
+                    let zero = Native::<S, T>::splat(simd, T::ZERO);
+                    let sums = match distance {
+                        Distance::L1 => row::<S, T>(
                             simd,
                             a.row(i),
                             points,
                             #[inline(always)]
-                            |sum, gap| sum + gap.abs(),
+                            |sum, x, y| sum + (x - y).abs(),
                         ),
-                        _ => row::<S, T>(
+                        Distance::Squared => row::<S, T>(
                             simd,
                             a.row(i),
                             points,
                             #[inline(always)]
-                            |sum, gap| gap.mul_add(gap, sum),
+                            |sum, x, y| {
+                                let gap = x - y;
+                                gap.mul_add(gap, sum)
+                            },
+                        ),
+                        Distance::ChiSquared => row::<S, T>(
+                            simd,
+                            a.row(i),
+                            points,
+                            #[inline(always)]
+                            |sum, x, y| {
+                                let (gap, total) = (x - y, x + y);
+                                sum + total.simd_gt(zero).select(gap / total * gap, zero)
+                            },
                         ),
                     };
                     for (v, sum) in line.chunks_mut(Native::<S, T>::LEN).zip(sums) {
@@ -82,14 +116,14 @@ fn row<S: Simd, T: Real>(
     simd: S,
     x: &[T],
     block: &[T],
-    add: impl Fn(Native<S, T>, Native<S, T>) -> Native<S, T>,
+    add: impl Fn(Native<S, T>, Native<S, T>, Native<S, T>) -> Native<S, T>,
 ) -> [Native<S, T>; SIDE_BY_SIDE] {
     let len = Native::<S, T>::LEN;
     let mut sums = [Native::<S, T>::splat(simd, T::ZERO); SIDE_BY_SIDE];
     for (x, ys) in x.iter().zip(block.chunks_exact(len * SIDE_BY_SIDE)) {
         let x = Native::<S, T>::splat(simd, *x);
         for (sum, y) in sums.iter_mut().zip(ys.chunks_exact(len)) {
-            *sum = add(*sum, x - Native::<S, T>::from_slice(simd, y));
+            *sum = add(*sum, x, Native::<S, T>::from_slice(simd, y));
         }
     }
     sums

@@ -3,29 +3,30 @@
 //! In pseudo-code, for the rows I of one set of points and the rows J of another:
 //!
 //! ```text
-//! for each leaf of the kernel:  S = statistic(I, J) by one matrix product;  V = profile(S), vector by vector, in cache
+//! for each leaf of the kernel:  S = statistic(I, J) by one matrix product;  V = value(S), vector by vector, in cache
 //! sums, products, weights and normalisation combine the V of their parts
 //! ```
 //!
 //! An entry depends on its two points and on the shape of its tile, never on the thread that computes it.
 
+pub(crate) mod apply;
 mod direct;
 mod rows;
-mod sweep;
 
 use std::ops::Range;
 
 use fearless_simd::Level;
 
 use super::bind::Bound;
-use super::profile::Profile;
-use super::statistic::Statistic;
-use super::{Kernel, normalise, statistic};
+use super::rounding::Slope;
+use super::statistic::Pairing;
+use super::{Kernel, Leaf, normalise};
 use crate::linalg;
 use crate::points::Points;
 use crate::real::Real;
-pub(crate) use rows::{Means, Rows};
-use sweep::{Raw, sweep};
+use apply::Raw;
+use direct::Distance;
+pub(crate) use rows::{DistanceMethod, Rows};
 
 /// Rows and columns of a tile of few points: there are many tiles for the threads.
 pub(crate) const TILE: usize = 64;
@@ -50,8 +51,8 @@ pub(crate) fn origin(kernel: &Kernel) -> f64 {
         Kernel::Sum(ks) => ks.iter().map(origin).sum(),
         Kernel::Product(ks) => ks.iter().map(origin).product(),
         Kernel::Scaled(w, k) => w * origin(k),
-        Kernel::Normalised(_) | Kernel::Cosine => 0.0,
-        leaf => leaf.profile().map_or(0.0, |(_, p)| p.origin()),
+        Kernel::Normalised(_) => 0.0,
+        Kernel::Leaf(leaf) => leaf.origin(),
     }
 }
 
@@ -128,47 +129,50 @@ impl<T: Real> Tile<'_, T> {
                 out.iter_mut().for_each(|v| *v += c);
                 self.normalise(out, |x| k.self_value(x));
             }
-            Kernel::Cosine => {
-                self.products(self.a.raw(), self.b.raw(), out);
-                self.normalise(out, |x| statistic::dot(x, x));
+            Kernel::Leaf(Leaf::Linear(_)) if additive && self.form == Form::UpToCentring => {
+                self.products(self.a.plain().centred(), self.b.plain().centred(), out);
             }
-            Kernel::Linear if additive && self.form == Form::UpToCentring => {
-                self.products(self.a.centred(), self.b.centred(), out);
-            }
-            leaf => {
-                let (statistic, profile) = leaf.profile().expect("bound kernels have numbers");
-                self.leaf(statistic, profile, out, scratch);
-            }
+            Kernel::Leaf(leaf) => self.leaf(leaf, out, scratch),
         }
     }
 
-    fn leaf(&self, statistic: Statistic, profile: Profile, out: &mut [T], scratch: &mut Scratch<T>) {
+    fn leaf(&self, leaf: &Leaf, out: &mut [T], scratch: &mut Scratch<T>) {
+        let (lens, pairing) = leaf.statistic().by_tiles();
+        let (a, b) = (self.a.view(&lens), self.b.view(&lens));
         let width = self.cols.len();
-        if statistic == Statistic::Dot {
-            self.products(self.a.raw(), self.b.raw(), out);
-            return sweep(self.level, profile, self.deviation, Raw::Statistic, width, out);
+        let apply = |raw: Raw<'_, T>, out: &mut [T]| leaf.apply(self.level, self.deviation, raw, width, out);
+        let Some(distance) = Distance::of(pairing) else {
+            self.products(a.raw(), b.raw(), out);
+            let raw = match pairing == Pairing::Tanimoto {
+                true => {
+                    Raw::Ratios { rows: &a.raw_norms()[self.rows.clone()], cols: &b.raw_norms()[self.cols.clone()] }
+                }
+                false => Raw::Statistic,
+            };
+            return apply(raw, out);
+        };
+        let smooth = matches!(leaf.slope(), Slope::At(_));
+        let by_products = pairing == Pairing::SquaredDistance && smooth && self.a.method() == DistanceMethod::Products;
+        if !by_products {
+            let (a, b) = (a.for_differences(pairing), b.for_differences(pairing));
+            direct::fill(self.level, distance, (a, self.rows.clone()), (b, self.cols.clone()), out, scratch);
+            return apply(Raw::Statistic, out);
         }
-        let by_products = statistic == Statistic::SquaredDistance && self.a.means() == Means::Products;
-        if !by_products || !profile.is_smooth() {
-            let (a, b) = (self.a.for_differences(), self.b.for_differences());
-            direct::fill(self.level, statistic, (a, self.rows.clone()), (b, self.cols.clone()), out, scratch);
-            return sweep(self.level, profile, self.deviation, Raw::Statistic, width, out);
-        }
-        self.products(self.a.centred(), self.b.centred(), out);
-        let (row_norms, col_norms) = (&self.a.norms()[self.rows.clone()], &self.b.norms()[self.cols.clone()]);
+        self.products(a.centred(), b.centred(), out);
+        let (row_norms, col_norms) = (&a.norms()[self.rows.clone()], &b.norms()[self.cols.clone()]);
         if std::ptr::eq(self.a, self.b) {
             // A point is at distance 0 from itself.
             for i in self.rows.start.max(self.cols.start)..self.rows.end.min(self.cols.end) {
-                out[(i - self.rows.start) * width + (i - self.cols.start)] = self.a.norms()[i];
+                out[(i - self.rows.start) * width + (i - self.cols.start)] = a.norms()[i];
             }
         }
-        sweep(self.level, profile, self.deviation, Raw::Products { rows: row_norms, cols: col_norms }, width, out);
+        apply(Raw::Products { rows: row_norms, cols: col_norms }, out);
         // Two points far from the mean may be near to each other: products would not see it.
-        for i in self.a.far_within(&self.rows) {
-            for j in self.b.far_within(&self.cols) {
-                let (x, y) = (self.a.for_differences().row(i), self.b.for_differences().row(j));
+        for i in a.far_within(&self.rows) {
+            for j in b.far_within(&self.cols) {
+                let (x, y) = (a.for_differences(pairing).row(i), b.for_differences(pairing).row(j));
                 let s = x.iter().zip(y).map(|(x, y)| (x.to_f64() - y.to_f64()).powi(2)).sum();
-                let value = if self.deviation { profile.deviation(s) } else { profile.value(s) };
+                let value = if self.deviation { leaf.deviation(s) } else { leaf.value(s) };
                 out[(i - self.rows.start) * width + (j - self.cols.start)] = T::from_f64(value);
             }
         }
@@ -206,7 +210,9 @@ impl<T: Real> Tile<'_, T> {
 
     fn normalise(&self, out: &mut [T], self_value: impl Fn(&[f64]) -> f64) {
         let own = |rows: &Rows<T>, range: Range<usize>| -> Vec<f64> {
-            range.map(|i| self_value(&rows.raw().row(i).iter().map(|v| v.to_f64()).collect::<Vec<f64>>())).collect()
+            range
+                .map(|i| self_value(&rows.plain().raw().row(i).iter().map(|v| v.to_f64()).collect::<Vec<f64>>()))
+                .collect()
         };
         let (row_values, col_values) = (own(self.a, self.rows.clone()), own(self.b, self.cols.clone()));
         for (line, kx) in out.chunks_exact_mut(self.cols.len()).zip(row_values) {

@@ -2,86 +2,144 @@
 
 use std::ops::Range;
 
-use crate::kernel::rounding;
-use crate::kernel::{Bound, Kernel};
+use crate::kernel::rounding::{self, Slope};
+use crate::kernel::statistic::{Lens, Pairing, dot};
+use crate::kernel::{Bound, Kernel, Leaf};
 use crate::points::Points;
 use crate::real::Real;
 
 /// How squared distances are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Means {
+pub(crate) enum DistanceMethod {
     /// Coordinate by coordinate: all digits, whatever the points. For few points, where it costs next to nothing.
     Differences,
     /// |x|^2 + |y|^2 - 2 x.y about a point in the middle, by matrix products: an absolute error of about
-    /// eps (|x|^2 + |y|^2), which is kept below what matters ([`Rows::far_within`]).
+    /// eps (|x|^2 + |y|^2), which is kept below what matters ([`View::far_within`]).
     Products,
 }
 
 /// Up to this many points, distances are computed by differences.
 pub(crate) const FEW: usize = 600;
 
-impl Means {
+impl DistanceMethod {
     /// For a Gram matrix of n points, or for new points against n.
     pub(crate) fn of(n: usize) -> Self {
-        if n <= FEW { Means::Differences } else { Means::Products }
+        if n <= FEW { DistanceMethod::Differences } else { DistanceMethod::Products }
     }
 }
 
-/// Points made ready.
+/// Points made ready: a view for every lens that the kernel's leaves look through, the plain one first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rows<T = f64> {
     n: usize,
-    means: Means,
-    /// The points as they are, where the kernel looks at them so.
+    method: DistanceMethod,
+    views: Vec<View<T>>,
+}
+
+/// Points behind one lens.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct View<T> {
+    lens: Lens,
+    /// The mapped points as they are, where a leaf needs them so.
     raw: Option<Points<T>>,
-    /// The points less the point in the middle, where the kernel looks at them so.
+    /// The plain points less the point in the middle, where a leaf needs them so. Other lenses need no middle.
     centred: Option<Points<T>>,
+    /// |x|^2 of the raw points, for ratios of dot products.
+    raw_norms: Vec<T>,
     /// |x|^2 of the centred points, for distances by products.
     norms: Vec<T>,
     /// Points so far out that products of two of them are not good enough, ascending.
     far: Vec<usize>,
 }
 
+/// What the leaves of a kernel need of the points behind a lens.
+#[derive(Clone, Copy, Debug, Default)]
+struct Needs {
+    raw: bool,
+    raw_norms: bool,
+    centred: bool,
+    /// Squared norms of the centred points.
+    distances: bool,
+}
+
+impl Needs {
+    /// Of all leaves that look through the lens.
+    fn of(kernel: &Kernel, lens: &Lens, method: DistanceMethod, f32: bool) -> Needs {
+        let mut needs = Needs::default();
+        for leaf in kernel.leaves() {
+            let (own, pairing) = leaf.statistic().by_tiles();
+            if own != *lens {
+                continue;
+            }
+            let smooth = matches!(leaf.slope(), Slope::At(_));
+            match pairing {
+                Pairing::Dot => needs.raw = true,
+                Pairing::Tanimoto => (needs.raw, needs.raw_norms) = (true, true),
+                Pairing::ChiSquared => needs.raw = true,
+                Pairing::SquaredDistance if smooth && method == DistanceMethod::Products => needs.distances = true,
+                // Differences of f32 points are taken from the middle, where they have more digits.
+                Pairing::SquaredDistance | Pairing::L1 if f32 => needs.centred = true,
+                Pairing::SquaredDistance | Pairing::L1 => needs.raw = true,
+            }
+        }
+        needs
+    }
+}
+
 impl Rows {
-    pub(crate) fn new(bound: &Bound, points: Points<f64>, means: Means) -> Self {
-        let mut rows =
-            Rows { n: points.n(), means, raw: Some(points), centred: None, norms: Vec::new(), far: Vec::new() };
-        let distances = means == Means::Products && uses(bound.kernel(), &|k| smooth_distance(k));
-        if distances || bound.has_linear_term() {
-            rows.centred = Some(rows.less(bound.shift()));
+    pub(crate) fn new(bound: &Bound, points: Points<f64>, method: DistanceMethod) -> Self {
+        let (n, kernel) = (points.n(), bound.kernel());
+        let mut views = Vec::new();
+        for lens in lenses(kernel).into_iter().skip(1) {
+            let needs = Needs::of(kernel, &lens, method, false);
+            let mapped = mapped(&lens, &points, bound.shift());
+            let mut view = View::new(lens, Some(mapped));
+            // Their error is that of mapped points, whichever way distances are computed: norms are always known.
+            if needs.distances || matches!(view.lens, Lens::Scaled(_) | Lens::Circle(_)) {
+                view.measure(bound);
+            }
+            views.push(view);
         }
-        if distances {
-            rows.measure(bound);
+        let needs = Needs::of(kernel, &Lens::Plain, method, false);
+        let mut plain = View::new(Lens::Plain, Some(points));
+        if needs.distances || bound.has_linear_term() {
+            plain.centred = Some(less(plain.raw(), bound.shift()));
         }
-        rows
+        if needs.distances {
+            plain.measure(bound);
+        }
+        if needs.raw_norms {
+            plain.raw_norms = plain.raw().rows().map(|x| dot(x, x)).collect();
+        }
+        views.insert(0, plain);
+        Rows { n, method, views }
     }
 
     /// The points as they were given.
     pub(crate) fn points(&self) -> &Points<f64> {
-        self.raw()
+        self.views[0].raw()
     }
 
     /// The same points in f32, always by way of the point in the middle.
-    pub(crate) fn narrow(&self, bound: &Bound) -> Rows<f32> {
-        let raw = uses(bound.kernel(), &|k| looks_at_raw(k)).then(|| {
-            let values = self.raw().as_slice().iter().map(|v| *v as f32).collect();
-            Points::new(values, self.n, self.raw().d()).expect("as many values")
+    pub(crate) fn to_f32(&self, bound: &Bound) -> Rows<f32> {
+        let kernel = bound.kernel();
+        let views = self.views.iter().map(|view| {
+            let needs = Needs::of(kernel, &view.lens, DistanceMethod::Products, true);
+            let plain = view.lens == Lens::Plain;
+            let raw = !plain || needs.raw || has_normalised(kernel);
+            let mut out = View::new(view.lens.clone(), raw.then(|| rounded(view.raw())));
+            if plain {
+                out.centred = Some(less(view.raw(), bound.shift()));
+            }
+            if plain || needs.distances {
+                out.measure(bound);
+            }
+            if needs.raw_norms {
+                out.raw_norms = view.raw().rows().map(|x| dot(x, x) as f32).collect();
+            }
+            out
         });
-        let mut rows =
-            Rows { n: self.n, means: Means::Products, raw, centred: None, norms: Vec::new(), far: Vec::new() };
-        rows.centred = Some(self.less(bound.shift()));
-        rows.measure(bound);
-        rows
-    }
-
-    /// The points less `middle`; the difference is rounded once.
-    fn less<T: Real>(&self, middle: &[f64]) -> Points<T> {
-        let points = self.raw();
-        let mut out = Vec::with_capacity(self.n * points.d());
-        for row in points.rows() {
-            out.extend(row.iter().zip(middle).map(|(v, m)| T::from_f64(v - m)));
-        }
-        Points::new(out, self.n, points.d()).expect("as many values")
+        Rows { n: self.n, method: DistanceMethod::Products, views: views.collect() }
     }
 }
 
@@ -90,16 +148,54 @@ impl<T: Real> Rows<T> {
         self.n
     }
 
-    pub(crate) fn means(&self) -> Means {
-        self.means
+    pub(crate) fn method(&self) -> DistanceMethod {
+        self.method
+    }
+
+    /// The points behind a lens.
+    pub(super) fn view(&self, lens: &Lens) -> &View<T> {
+        self.views.iter().find(|view| view.lens == *lens).expect("a view for every leaf of the kernel")
+    }
+
+    /// The points as they are.
+    pub(super) fn plain(&self) -> &View<T> {
+        &self.views[0]
+    }
+
+    /// The share of points that products are not good enough for.
+    pub(crate) fn far_share(&self) -> f64 {
+        let most = self.views.iter().map(|view| view.far.len()).max().unwrap_or(0);
+        most as f64 / self.n.max(1) as f64
+    }
+
+    /// The largest squared norm of a point that products are used for, 0 where they are not. Mapped points, which are
+    /// rounded, count in any case.
+    pub(crate) fn reach(&self) -> f64 {
+        self.views.iter().map(View::reach).fold(0.0, f64::max)
+    }
+}
+
+impl<T: Real> View<T> {
+    fn new(lens: Lens, raw: Option<Points<T>>) -> Self {
+        View { lens, raw, centred: None, raw_norms: Vec::new(), norms: Vec::new(), far: Vec::new() }
     }
 
     pub(super) fn raw(&self) -> &Points<T> {
-        self.raw.as_ref().expect("kept for kernels that look at the points as they are")
+        self.raw.as_ref().expect("kept for kernels that need the points as they are")
     }
 
     pub(super) fn centred(&self) -> &Points<T> {
-        self.centred.as_ref().expect("kept for kernels that look at the points from the middle")
+        match &self.centred {
+            Some(points) => points,
+            None => {
+                debug_assert!(self.lens != Lens::Plain, "kept for kernels that need the points from the middle");
+                self.raw()
+            }
+        }
+    }
+
+    pub(super) fn raw_norms(&self) -> &[T] {
+        &self.raw_norms
     }
 
     pub(super) fn norms(&self) -> &[T] {
@@ -107,8 +203,9 @@ impl<T: Real> Rows<T> {
     }
 
     /// The points whose differences are taken: f64 ones as they are, f32 ones from the middle.
-    pub(super) fn for_differences(&self) -> &Points<T> {
-        if T::EPSILON == f64::EPSILON { self.raw() } else { self.centred() }
+    pub(super) fn for_differences(&self, pairing: Pairing) -> &Points<T> {
+        let raw = T::EPSILON == f64::EPSILON || pairing == Pairing::ChiSquared;
+        if raw { self.raw() } else { self.centred() }
     }
 
     /// Points of a range of which no two may be compared by products.
@@ -118,46 +215,62 @@ impl<T: Real> Rows<T> {
         self.far[first..last].iter().copied()
     }
 
-    /// The share of points that products are not good enough for.
-    pub(crate) fn far_share(&self) -> f64 {
-        self.far.len() as f64 / self.n.max(1) as f64
-    }
-
-    /// The largest squared norm of a point that products are used for, 0 where they are not.
-    pub(crate) fn reach(&self) -> f64 {
+    fn reach(&self) -> f64 {
         let mut far = self.far.iter().peekable();
-        let near = self.norms.iter().enumerate().filter(|(i, _)| far.next_if(|f| **f == *i).is_none());
+        let near = self.norms.iter().enumerate();
+        // Far points are compared by differences, which are exact for plain points only.
+        let near = near.filter(|(i, _)| self.lens != Lens::Plain || far.next_if(|f| **f == *i).is_none());
         near.fold(0.0, |m, (_, v)| m.max(v.to_f64()))
     }
 
     fn measure(&mut self, bound: &Bound) {
         let most = rounding::most_by_products(bound.kernel(), bound.d(), T::EPSILON);
-        for (i, row) in self.centred.iter().flat_map(|p| (0..p.n()).map(|i| p.row(i))).enumerate() {
-            let norm = row.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>();
-            self.norms.push(T::from_f64(norm));
-            if norm > most || norm.is_nan() {
-                self.far.push(i);
-            }
+        let points = self.centred();
+        let norms: Vec<f64> =
+            (0..points.n()).map(|i| points.row(i).iter().map(|v| v.to_f64() * v.to_f64()).sum()).collect();
+        self.far = (0..norms.len()).filter(|i| norms[*i] > most || norms[*i].is_nan()).collect();
+        self.norms = norms.into_iter().map(T::from_f64).collect();
+    }
+}
+
+/// The lenses of all leaves, each once, the plain one first.
+fn lenses(kernel: &Kernel) -> Vec<Lens> {
+    let mut found = vec![Lens::Plain];
+    for lens in kernel.leaves().into_iter().map(|leaf: &Leaf| leaf.statistic().by_tiles().0) {
+        if !found.contains(&lens) {
+            found.push(lens);
         }
     }
+    found
 }
 
-/// Whether any leaf is so.
-fn uses(kernel: &Kernel, leaf: &dyn Fn(&Kernel) -> bool) -> bool {
+/// Whether values of points with themselves are needed.
+fn has_normalised(kernel: &Kernel) -> bool {
     match kernel {
-        Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().any(|k| uses(k, leaf)),
-        Kernel::Scaled(_, k) => uses(k, leaf),
-        Kernel::Normalised(k) => leaf(kernel) || uses(k, leaf),
-        k => leaf(k),
+        Kernel::Leaf(_) => false,
+        Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().any(has_normalised),
+        Kernel::Scaled(_, k) => has_normalised(k),
+        Kernel::Normalised(_) => true,
     }
 }
 
-fn smooth_distance(leaf: &Kernel) -> bool {
-    use crate::kernel::statistic::Statistic;
-    leaf.profile().is_some_and(|(s, p)| s == Statistic::SquaredDistance && p.is_smooth())
+fn mapped(lens: &Lens, points: &Points<f64>, middle: &[f64]) -> Points<f64> {
+    let d = lens.dimensions(points.d());
+    let mut out = Vec::with_capacity(points.n() * d);
+    points.rows().for_each(|row| lens.map(row, middle, &mut out));
+    Points::new(out, points.n(), d).expect("as many values")
 }
 
-fn looks_at_raw(leaf: &Kernel) -> bool {
-    use crate::kernel::statistic::Statistic;
-    matches!(leaf, Kernel::Cosine | Kernel::Normalised(_)) || leaf.profile().is_some_and(|(s, _)| s == Statistic::Dot)
+fn rounded(points: &Points<f64>) -> Points<f32> {
+    let values = points.as_slice().iter().map(|v| *v as f32).collect();
+    Points::new(values, points.n(), points.d()).expect("as many values")
+}
+
+/// The points less `middle`; the difference is rounded once.
+fn less<T: Real>(points: &Points<f64>, middle: &[f64]) -> Points<T> {
+    let mut out = Vec::with_capacity(points.n() * points.d());
+    for row in points.rows() {
+        out.extend(row.iter().zip(middle).map(|(v, m)| T::from_f64(v - m)));
+    }
+    Points::new(out, points.n(), points.d()).expect("as many values")
 }
