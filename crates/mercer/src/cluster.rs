@@ -80,7 +80,7 @@ impl KMeans {
             let best = (0..self.restarts)
                 .into_par_iter()
                 .map(|r| -> Result<(usize, Clusters)> {
-                    exec.go_on()?;
+                    exec.check_cancelled()?;
                     let mut rng = Rng::new(exec.seed_value().wrapping_mul(0x9e37_79b9).wrapping_add(r as u64));
                     Ok((r, lloyd(&x, plus_plus(&x, self.clusters, &mut rng))))
                 })

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::real::shortest;
 
@@ -61,6 +63,11 @@ impl Embedding {
         Embedding::Custom { features, map: Arc::new(map) }
     }
 
+    /// Whether it leaves points as they are.
+    pub fn is_identity(&self) -> bool {
+        matches!(self, Embedding::Identity)
+    }
+
     /// The number of features of points with `d` dimensions; `None` when it is beyond counting.
     pub fn features(&self, d: usize) -> Option<u128> {
         match self {
@@ -108,6 +115,24 @@ impl Embedding {
                 Err(ErrorKind::NotFinite { what: "embedded points", row, column, value: phi[column] }.into())
             }
         }
+    }
+}
+
+/// As its text; a map of your own cannot be written.
+impl Serialize for Embedding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Embedding::Custom { .. } => {
+                Err(serde::ser::Error::custom("an embedding function cannot be written: text carries no code"))
+            }
+            Embedding::Identity | Embedding::Monomials(_) => serializer.collect_str(self),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Embedding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -145,6 +145,11 @@ pub enum ErrorKind {
         /// Which part, and how.
         what: String,
     },
+    /// A source of data failed; what it has to say is known to the source.
+    Source {
+        /// What it says.
+        what: String,
+    },
     /// A [`crate::Journal`] could not be read or written, or is of other work.
     Journal {
         /// What is wrong.
@@ -255,6 +260,7 @@ impl fmt::Display for Error {
                 write!(f, "eigenpairs have residuals of {found:.1e} after {passes} passes where {wanted:.1e} is wanted")
             }
             ErrorKind::Unsupported { what, .. }
+            | ErrorKind::Source { what }
             | ErrorKind::Journal { what, .. }
             | ErrorKind::Inconsistent { what } => f.write_str(what),
             ErrorKind::Cancelled => f.write_str("cancelled"),

@@ -27,7 +27,7 @@ pub enum Progress {
         /// The residual that is wanted.
         wanted: f64,
         /// Whether it is done in f64; the others are done in f32.
-        exact: bool,
+        in_f64: bool,
     },
     /// So many parts of the pass are done.
     Tiles {
@@ -194,7 +194,7 @@ impl Exec {
     }
 
     /// The result of a pass, a block of this shape: from the journal if it stands there, else made and written down.
-    pub(crate) fn recalled(
+    pub(crate) fn pass_or_replay(
         &self,
         pass: usize,
         (n, b): (usize, usize),
@@ -216,14 +216,14 @@ impl Exec {
         Ok(result)
     }
 
-    pub(crate) fn tell(&self, progress: Progress) {
+    pub(crate) fn report(&self, progress: Progress) {
         if let Some(tell) = &self.progress {
             tell(progress);
         }
     }
 
     /// Fails when the work has been cancelled.
-    pub(crate) fn go_on(&self) -> Result<()> {
+    pub(crate) fn check_cancelled(&self) -> Result<()> {
         if self.is_cancelled() { Err(ErrorKind::Cancelled.into()) } else { Ok(()) }
     }
 
@@ -237,7 +237,7 @@ impl Exec {
 
     /// Runs `work` on this many threads; on those of the pool that it is called from, if it is called from one.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
-        self.go_on()?;
+        self.check_cancelled()?;
         let inside_a_pool = rayon::current_thread_index().is_some();
         let Some(threads) = self.threads.filter(|_| !inside_a_pool) else {
             // Inside the pool, as all that follows: threads then hand over work among themselves.

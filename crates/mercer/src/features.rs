@@ -14,7 +14,7 @@ use crate::real::Real;
 /// What kernel values of new points are called in messages.
 const NEW_KERNEL: &str = "kernel of the new points";
 
-/// Landmarks whose kernel values are computed together.
+/// Fitted points whose kernel values are computed together.
 const PIECE: usize = LARGE_TILE;
 
 /// A kernel of the user's.
@@ -45,9 +45,9 @@ pub(crate) enum Features {
     /// points far from the origin keep their digits.
     Explicit { embedding: Embedding, d: usize, mean: Vec<f64>, scale: Vec<f64> },
     /// k(x, x_1), ..., k(x, x_m), in one form or the other, after the points are standardised.
-    Kernel { bound: Bound, landmarks: Rows, standardise: Option<Standardise>, form: Form },
+    Kernel { bound: Bound, rows: Rows, standardise: Option<Standardise>, form: Form },
     /// The same by a function of the user's.
-    KernelFn { kernel: KernelFn, landmarks: Points<f64> },
+    KernelFn { kernel: KernelFn, points: Points<f64> },
     /// Rows of a cross-Gram matrix that the user computes.
     GramRow { n: usize },
 }
@@ -57,8 +57,8 @@ impl Features {
     pub(crate) fn len(&self) -> usize {
         match self {
             Features::Explicit { mean, .. } => mean.len(),
-            Features::Kernel { landmarks, .. } => landmarks.n(),
-            Features::KernelFn { landmarks, .. } => landmarks.n(),
+            Features::Kernel { rows, .. } => rows.n(),
+            Features::KernelFn { points, .. } => points.n(),
             Features::GramRow { n } => *n,
         }
     }
@@ -68,7 +68,7 @@ impl Features {
         match self {
             Features::Explicit { d, .. } => *d,
             Features::Kernel { bound, .. } => bound.d(),
-            Features::KernelFn { landmarks, .. } => landmarks.d(),
+            Features::KernelFn { points, .. } => points.d(),
             Features::GramRow { n } => *n,
         }
     }
@@ -91,22 +91,22 @@ impl Features {
                 }
                 f(0, mean.len(), &values);
             }
-            Features::Kernel { bound, landmarks, standardise, form } => {
-                let rows = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), landmarks.method());
+            Features::Kernel { bound, rows, standardise, form } => {
+                let new = Rows::new(bound, Standardise::apply(standardise.as_ref(), x), rows.method());
                 let (mut values, mut scratch) = (vec![0.0; x.n() * PIECE], Scratch::new());
-                for start in (0..landmarks.n()).step_by(PIECE) {
-                    let cols = start..landmarks.n().min(start + PIECE);
+                for start in (0..rows.n()).step_by(PIECE) {
+                    let cols = start..rows.n().min(start + PIECE);
                     let values = &mut values[..x.n() * cols.len()];
                     let how = (bound, *form, exec.level());
-                    tile::fill(how, (&rows, 0..x.n()), (landmarks, cols.clone()), values, &mut scratch);
+                    tile::fill(how, (&new, 0..x.n()), (rows, cols.clone()), values, &mut scratch);
                     f(start, cols.len(), values);
                 }
             }
-            Features::KernelFn { kernel, landmarks } => {
+            Features::KernelFn { kernel, points } => {
                 let x = x.to_f64();
                 let values: Vec<f64> =
-                    x.rows().flat_map(|point| landmarks.rows().map(|landmark| kernel(point, landmark))).collect();
-                f(0, landmarks.n(), &values);
+                    x.rows().flat_map(|point| points.rows().map(|fitted| kernel(point, fitted))).collect();
+                f(0, points.n(), &values);
             }
             Features::GramRow { n } => f(0, *n, x.to_f64().as_slice()),
         }
@@ -162,11 +162,11 @@ impl fmt::Debug for Features {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Features::Explicit { embedding, mean, .. } => write!(f, "{embedding:?} with {} features", mean.len()),
-            Features::Kernel { bound, landmarks, .. } => {
-                write!(f, "{} on {} points", bound.kernel(), landmarks.n())
+            Features::Kernel { bound, rows, .. } => {
+                write!(f, "{} on {} points", bound.kernel(), rows.n())
             }
-            Features::KernelFn { landmarks, .. } => {
-                write!(f, "kernel function on {} points", landmarks.n())
+            Features::KernelFn { points, .. } => {
+                write!(f, "kernel function on {} points", points.n())
             }
             Features::GramRow { n } => write!(f, "Gram rows of {n} points"),
         }

@@ -28,13 +28,13 @@ const OUTLYING: f64 = 10.0;
 const PIVOTS: usize = 32;
 
 /// A factor F of n rows with K ~ FF', its columns centred, and the eigenpairs of F'F.
-pub(crate) struct Landmarks<T> {
+pub(crate) struct Preconditioner<T> {
     factor: Factor<T>,
     values: Vec<f64>,
     vectors: Block,
 }
 
-impl<T: Real> Landmarks<T> {
+impl<T: Real> Preconditioner<T> {
     /// About `r` landmarks for the points of `rows`, which are `points`. `None` when the kernel is too far from positive
     /// semi-definite on them to have such a factor.
     pub(crate) fn new(
@@ -47,7 +47,7 @@ impl<T: Real> Landmarks<T> {
     where
         Rows<T>: Ready,
     {
-        exec.tell(Progress::Landmarks);
+        exec.report(Progress::Landmarks);
         let mut rng = Rng::new(exec.seed_value() ^ 0x6c61_6e64);
         let centres = k_means(points, bound.shift(), r, &mut rng, exec)?;
         let Some(mut factor) = Factor::of_landmarks(bound, rows, centres, r / 2, exec)? else { return Ok(None) };
@@ -60,7 +60,7 @@ impl<T: Real> Landmarks<T> {
         factor.centre();
         let gram = factor.gram();
         let (values, vectors) = linalg::eigh(gram)?;
-        Ok(Some(Landmarks { factor, values, vectors }))
+        Ok(Some(Preconditioner { factor, values, vectors }))
     }
 }
 
@@ -81,7 +81,7 @@ impl Ready for Rows<f32> {
     }
 }
 
-impl<T: Real> Precondition for Landmarks<T> {
+impl<T: Real> Precondition for Preconditioner<T> {
     fn start(&self, b: usize) -> Block {
         let cut = self.values[0] * 1e-12;
         let b = self.values.iter().take(b).take_while(|v| **v > cut.max(0.0)).count();
@@ -129,7 +129,7 @@ pub(crate) fn k_means(
     let sample = Points::from_fn(taken, d, |i, j| points.row(order[i])[j] - middle[j]);
     let mut centres = Points::from_fn(r, d, |i, j| sample.row(i)[j]);
     for _ in 0..STEPS {
-        exec.go_on()?;
+        exec.check_cancelled()?;
         let nearest = nearest(&sample, &centres);
         let (mut sums, mut counts) = (vec![0.0; r * d], vec![0.0; r]);
         for (row, c) in sample.rows().zip(&nearest) {
@@ -216,7 +216,7 @@ impl<T: Real> Factor<T> {
         let width = r + more;
         let mut values = vec![T::ZERO; n * width];
         values.par_chunks_mut(LARGE_TILE * width).enumerate().try_for_each(|(chunk, out)| -> Result<()> {
-            exec.go_on()?;
+            exec.check_cancelled()?;
             let start = chunk * LARGE_TILE;
             let height = out.len() / width;
             let mut tile = vec![T::ZERO; height * r];
@@ -259,7 +259,7 @@ impl<T: Real> Factor<T> {
         let all: f64 = left.iter().sum();
         let end = (self.used + count).min(self.width);
         while self.used < end {
-            exec.go_on()?;
+            exec.check_cancelled()?;
             let pivots = draw(left, (end - self.used).min(PIVOTS), rng);
             // What is left is rounding: there is nothing more to find.
             if pivots.is_empty() || left.iter().sum::<f64>() <= share.max(LEAST_SHARE) * all {

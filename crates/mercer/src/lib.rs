@@ -44,6 +44,8 @@ mod eigen;
 // floor 4, what a fitted model is
 mod features;
 mod landmarks;
+mod options;
+mod plan;
 mod projection;
 mod spectrum;
 // floor 5, models
@@ -53,8 +55,8 @@ mod kernel_pca;
 mod model;
 mod nystroem;
 mod pca;
-mod plan;
 mod preimage;
+mod spec;
 mod sweep;
 // beside
 #[cfg(feature = "testing")]
@@ -70,18 +72,19 @@ pub use exec::{DEFAULT_MEMORY, Exec, Instructions, Journal, PassResult, Progress
 pub use features::{KernelFn, Standardise};
 pub use kernel::{Bound, Choice, Gamma, Kernel, Length, Nu};
 pub use kernel_pca::{
-    Approx, BlockFacts, KernelPca, KernelPcaModel, KernelPcaParts, LandmarkBasis, LandmarkState, Landmarks, PassFn,
-    PassState, RowBlock,
+    BlockFacts, KernelPca, KernelPcaModel, KernelPcaParts, LandmarkBasis, LandmarkState, PassFn, PassState, RowBlock,
 };
 pub use model::AnyModel;
 pub use moments::Moments;
 pub use nystroem::NystroemModel;
 pub use op::{Gram, SymOp};
-pub use pca::{Pca, PcaModel, PcaParts, PcaState, Route};
-pub use plan::{PassPlan, Plan};
-pub use points::{Points, PointsRef};
+pub use options::{Approx, Landmarks, Route};
+pub use pca::{Pca, PcaModel, PcaParts, PcaState};
+pub use plan::{PassPlan, Plan, PlannedRoute};
+pub use points::{AnyPoints, Points, PointsRef};
 pub use preimage::PreImages;
 pub use real::{Real, shortest};
+pub use spec::{Batches, Fitted, Source, Spec};
 pub use spectrum::{Components, Spectrum};
 pub use survey::Survey;
 pub use sweep::{Sweep, SweepStep, sweep};

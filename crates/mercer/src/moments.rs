@@ -433,7 +433,7 @@ pub(crate) fn fold<T: Real, M: Send + Clone>(
                 let (mut sum, mut buffer) = (empty(x.d()), Vec::new());
                 let last = x.n().min((p + 1) * per_part);
                 for start in (p * per_part..last).step_by(CHUNK) {
-                    exec.go_on()?;
+                    exec.check_cancelled()?;
                     let more = of_chunk(x.slice(start, last.min(start + CHUNK)), &sum, &mut buffer);
                     add(&mut sum, &more);
                 }

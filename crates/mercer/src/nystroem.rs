@@ -39,14 +39,14 @@ impl NystroemModel {
             return Err(Error::inconsistent(format!("kernel '{kernel}' has parameters that are not numbers")));
         }
         let rows = Rows::new(&bound, landmarks, DistanceMethod::Differences);
-        let features = Features::Kernel { bound, landmarks: rows, standardise: None, form: Form::Value };
+        let features = Features::Kernel { bound, rows, standardise: None, form: Form::Value };
         let offset = vec![0.0; weights.d()];
         Ok(NystroemModel { projection: Projection::new(features, weights, offset)? })
     }
 
     fn parts(&self) -> (&Bound, &Rows) {
         match self.projection.features() {
-            Features::Kernel { bound, landmarks, .. } => (bound, landmarks),
+            Features::Kernel { bound, rows, .. } => (bound, rows),
             _ => unreachable!("these features are a kernel's"),
         }
     }

@@ -1,89 +1,155 @@
-//! Plan: what will be done, and what it will need, decided from sizes alone before anything is allocated.
+//! Plan: how a fit is done and what it needs, decided from sizes alone before anything is allocated. A plan is executed
+//! as it is; a fit that learns something on its way asks for another one ([`Replan`]).
 
 use std::fmt;
 
 use crate::eigen::columns;
-use crate::error::{Bytes, Result};
+use crate::error::{Bytes, Error, Result};
 use crate::exec::Exec;
 use crate::op::pass::Grid;
-use crate::pca::Route;
+use crate::options::{Landmarks, Route};
 use crate::spectrum::Components;
 
-/// The chosen way, its reason and its needs.
+/// How a fit is done, why, and what it needs.
+///
+/// # Example
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, PlannedRoute};
+/// let spec = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(10);
+/// let plan = spec.plan(100_000, 50, &Exec::new())?;
+/// assert!(matches!(plan.route, PlannedRoute::Passes(_)));
+/// assert!(plan.bytes < 8_000_000_000); // the matrix would have 80 GB
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Plan {
-    /// The way: "covariance", "gram", "svd"; for kernel PCA "dense" (all eigenpairs of the stored Gram matrix), "passes"
-    /// (the leading ones, by passes over a Gram matrix that is not stored) or "landmarks" (approximate).
-    pub route: &'static str,
+    /// The route, with what belongs to it.
+    pub route: PlannedRoute,
     /// Why this one.
     pub why: String,
     /// Number of points.
     pub n: usize,
-    /// Number of features that the eigenproblem is about: dimensions, monomials, or points for a kernel.
+    /// Number of features that the eigenproblem is about: dimensions, monomials, landmarks, or points for a kernel.
     pub features: u128,
     /// Memory it needs at its peak, in bytes, besides the points themselves.
     pub bytes: u128,
     /// Floating-point operations, roughly.
     pub flops: f64,
-    /// More about the route "passes".
-    pub passes: Option<PassPlan>,
+}
+
+/// A route with what belongs to it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PlannedRoute {
+    /// PCA by the scatter matrix X'X.
+    Covariance,
+    /// PCA by the Gram matrix XX'.
+    Gram,
+    /// PCA by the singular value decomposition of X.
+    Svd,
+    /// Kernel PCA by all eigenpairs of the stored Gram matrix.
+    Dense,
+    /// Kernel PCA: the leading eigenpairs by passes over a Gram matrix that is not stored.
+    Passes(PassPlan),
+    /// Approximate kernel PCA by landmarks.
+    Landmarks(Landmarks),
+}
+
+impl PlannedRoute {
+    /// The route of PCA that it is.
+    pub(crate) fn of_pca(&self) -> Result<Route> {
+        match self {
+            PlannedRoute::Covariance => Ok(Route::Covariance),
+            PlannedRoute::Gram => Ok(Route::Gram),
+            PlannedRoute::Svd => Ok(Route::Svd),
+            PlannedRoute::Dense | PlannedRoute::Passes(_) | PlannedRoute::Landmarks(_) => {
+                Err(Error::inconsistent(format!("a plan by the {} route is not one of PCA", self.name())))
+            }
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            PlannedRoute::Covariance => Route::Covariance.name(),
+            PlannedRoute::Gram => Route::Gram.name(),
+            PlannedRoute::Svd => Route::Svd.name(),
+            PlannedRoute::Dense => "dense",
+            PlannedRoute::Passes(_) => "passes",
+            PlannedRoute::Landmarks(_) => "landmarks",
+        }
+    }
 }
 
 /// How the leading eigenpairs are found by passes over the Gram matrix.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PassPlan {
-    /// Eigenpairs that are looked for.
+    /// Eigenpairs that are computed.
     pub k: usize,
-    /// Landmarks that the search starts from; 0 for a start at random.
-    pub landmarks: usize,
+    /// Points that the search starts from and is preconditioned by; 0 for a random start.
+    pub pivots: usize,
     /// Vectors that a pass multiplies.
     pub columns: usize,
     /// The most vectors that are kept.
     pub basis: usize,
     /// Whether passes are made in f32 before the last one in f64.
-    pub swift: bool,
-    /// Bytes of tiles that are kept between passes; the others are computed anew. It changes no bit of the result.
-    pub kept: u128,
+    pub f32: bool,
+    /// Bytes of tiles that are cached between passes; the others are recomputed. It changes no bit of the result.
+    pub cached: u128,
     /// Bytes of all tiles.
     pub tiles: u128,
     /// Passes, roughly.
     pub expected: usize,
+    /// Whether all eigenpairs of the stored matrix fit the memory, should the search show that they are needed.
+    pub dense_fits: bool,
 }
 
-/// Where a Gram matrix comes from.
+/// Why a fit asks for another plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Replan {
+    /// Kernel values, or too many points, are outside of what f32 can tell apart.
+    NeedsF64,
+    /// The kernel has negative eigenvalues on these points, whose sum shares have to account for.
+    Negative,
+    /// The share of the variance that is asked for takes at least this many components.
+    Components(usize),
+}
+
+/// What a Gram matrix comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum GramKind {
     /// A kernel on points.
     Points,
-    /// The user, who has it stored.
+    /// A matrix that the user has stored.
     Matrix,
-    /// The user, who can multiply by it.
+    /// An operator of the user's.
     Operator,
 }
 
-/// What is known of a kernel PCA before it starts.
-pub(crate) struct KernelTask {
+/// What is known of a kernel PCA by passes before it starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassTask {
     pub(crate) n: usize,
     pub(crate) d: usize,
-    pub(crate) components: Components,
-    /// Up to so many points all eigenpairs are computed, and why.
-    pub(crate) dense_up_to: usize,
-    pub(crate) dense_because: &'static str,
-    /// Where the Gram matrix comes from.
-    pub(crate) source: Source,
-    /// Whether f32 is good enough to find the way.
-    pub(crate) narrow: bool,
+    pub(crate) k: usize,
+    pub(crate) kind: GramKind,
+    /// Whether the tolerance lets passes be made in f32.
+    pub(crate) f32: bool,
+    /// The share of the variance that is asked for, if any.
+    pub(crate) share: Option<f64>,
 }
 
 /// From this many points on, passes in f32 pay.
-const SWIFT_FROM: usize = 1500;
-/// From this many points on, landmarks pay.
-const LANDMARKS_FROM: usize = 600;
-/// From this many dimensions on, tiles are worth keeping; of fewer, as long as all of them have at most so many bytes, about
+pub(crate) const F32_FROM: usize = 1500;
+/// From this many points on, a preconditioner pays.
+const PIVOTS_FROM: usize = 600;
+/// From this many dimensions on, tiles are worth caching; of fewer, as long as all of them have at most so many bytes, about
 /// what caches hold: more is computed as fast as memory is had from the system.
-const KEEP_FROM: usize = 100;
-const KEEP_UP_TO: u128 = 32_000_000;
-/// Components that are looked for first when a share of the variance is asked for.
+const CACHE_FROM: usize = 100;
+const CACHE_UP_TO: u128 = 32_000_000;
+/// Components that are computed first when a share of the variance is asked for.
 pub(crate) const FIRST_COMPONENTS: usize = 16;
 
 const FLOAT: u128 = 8;
@@ -91,29 +157,30 @@ const FLOAT: u128 = 8;
 const EIGEN_COPIES: u128 = 5;
 /// Arithmetic of a dense symmetric eigendecomposition with all vectors, in n^3.
 const EIGEN_FLOPS: f64 = 9.0;
+/// Floating-point operations that two ordinary cores do in a second.
+const FLOPS_PER_SECOND: f64 = 1.1e11;
 
 impl Plan {
-    /// How PCA of n points with so many features is done.
-    pub(crate) fn pca(n: usize, features: u128, route: Route) -> (Route, Plan) {
+    /// PCA of n points with so many features.
+    pub(crate) fn pca(n: usize, features: u128, route: Route) -> Plan {
         let (wide, points) = (features > n as u128, n as u128);
         let (route, why) = match route {
-            Route::Auto if wide => (Route::Gram, format!("fewer points ({n}) than features ({features})")),
-            Route::Auto => (Route::Covariance, format!("no more features ({features}) than points ({n})")),
-            forced => (forced, "asked for".to_string()),
+            Route::Auto if wide => (PlannedRoute::Gram, format!("fewer points ({n}) than features ({features})")),
+            Route::Auto => (PlannedRoute::Covariance, format!("no more features ({features}) than points ({n})")),
+            Route::Covariance => (PlannedRoute::Covariance, "requested".to_string()),
+            Route::Gram => (PlannedRoute::Gram, "requested".to_string()),
+            Route::Svd => (PlannedRoute::Svd, "requested".to_string()),
         };
         let small = points.min(features);
         let (nf, df, sf) = (n as f64, features as f64, small as f64);
         let square = |size: u128| size.saturating_mul(size).saturating_mul(FLOAT);
         let table = points.saturating_mul(features).saturating_mul(FLOAT);
         let (bytes, flops) = match route {
-            Route::Covariance | Route::Auto => {
-                (square(features).saturating_mul(EIGEN_COPIES + 16), nf * df * df + EIGEN_FLOPS * df.powi(3))
-            }
-            Route::Gram => (
+            PlannedRoute::Gram => (
                 square(points).saturating_mul(EIGEN_COPIES).saturating_add(table.saturating_mul(3)),
                 nf * nf * df + EIGEN_FLOPS * nf.powi(3),
             ),
-            Route::Svd => (
+            PlannedRoute::Svd => (
                 // A tall table is reduced part by part.
                 table
                     .min(features.saturating_mul(16 * FLOAT).saturating_mul(4096.max(features.saturating_mul(2))))
@@ -121,120 +188,149 @@ impl Plan {
                     .saturating_add(square(small).saturating_mul(EIGEN_COPIES)),
                 4.0 * nf * df * sf + EIGEN_FLOPS * sf.powi(3),
             ),
+            PlannedRoute::Covariance | PlannedRoute::Dense | PlannedRoute::Passes(_) | PlannedRoute::Landmarks(_) => {
+                (square(features).saturating_mul(EIGEN_COPIES + 16), nf * df * df + EIGEN_FLOPS * df.powi(3))
+            }
         };
-        (route, Plan { route: route.name(), why, n, features, bytes, flops, passes: None })
+        Plan { route, why, n, features, bytes, flops }
     }
 
-    /// How kernel PCA is done: all eigenpairs of the stored matrix where that is small or asked for, else the leading ones
-    /// by passes.
-    pub(crate) fn kernel_pca(task: &KernelTask, exec: &Exec) -> Plan {
-        let KernelTask { n, components, .. } = *task;
-        let dense = |why: String| Plan::dense(n, task.d, why);
-        let k = match components {
-            Components::All => return dense("all components are asked for".into()),
-            Components::Share(_) => FIRST_COMPONENTS,
-            Components::Count(k) => k,
-        };
-        if n <= task.dense_up_to {
-            return dense(format!("{} ({n}): all eigenpairs of the stored Gram matrix", task.dense_because));
-        }
-        let whole = dense(format!("{k} of {n} components are many: all eigenpairs of the stored Gram matrix"));
-        if k > n / 10 && whole.bytes <= u128::from(exec.memory_budget()) {
-            return whole;
-        }
-        Plan::by_passes(task, k, exec)
-    }
-
-    /// All eigenpairs of the stored Gram matrix.
+    /// Kernel PCA by all eigenpairs of the stored Gram matrix.
     pub(crate) fn dense(n: usize, d: usize, why: String) -> Plan {
         let points = n as u128;
         Plan {
-            route: "dense",
+            route: PlannedRoute::Dense,
             why,
             n,
             features: points,
             bytes: points.saturating_mul(points).saturating_mul(FLOAT * (EIGEN_COPIES + 1)),
             flops: (n as f64).powi(2) * d as f64 + EIGEN_FLOPS * (n as f64).powi(3),
-            passes: None,
         }
     }
 
-    /// Kernel PCA by m landmarks: one look at the points, sums of m^2 numbers and their eigenpairs.
-    pub(crate) fn by_landmarks(n: usize, d: usize, m: usize, why: String) -> Plan {
+    /// Kernel PCA by at most m landmarks: one pass over the points, sums of m^2 numbers and their eigenpairs.
+    pub(crate) fn by_landmarks(n: usize, d: usize, m: usize, landmarks: Landmarks, why: String) -> Plan {
         let (size, nf, mf) = (m as u128, n as f64, m as f64);
-        let square = size.saturating_mul(size).saturating_mul(FLOAT);
         Plan {
-            route: "landmarks",
+            route: PlannedRoute::Landmarks(landmarks),
             why,
             n,
             features: size,
-            bytes: square.saturating_mul(EIGEN_COPIES + 4).saturating_add(size.saturating_mul(FLOAT * 8192)),
+            bytes: Plan::bytes_of_landmarks(m),
             flops: nf * mf * (mf + 2.0 * d as f64 + 30.0) + 2.0 * EIGEN_FLOPS * mf.powi(3),
-            passes: None,
         }
     }
 
-    /// The k leading eigenpairs by passes.
-    pub(crate) fn by_passes(task: &KernelTask, k: usize, exec: &Exec) -> Plan {
-        // Sizes beyond all measure are refused for their memory: none may overflow before.
-        let KernelTask { n, .. } = *task;
+    /// Memory that m landmarks need.
+    pub(crate) fn bytes_of_landmarks(m: usize) -> u128 {
+        let size = m as u128;
+        let square = size.saturating_mul(size).saturating_mul(FLOAT);
+        square.saturating_mul(EIGEN_COPIES + 4).saturating_add(size.saturating_mul(FLOAT * 8192))
+    }
+
+    /// Kernel PCA by passes: the k leading eigenpairs.
+    pub(crate) fn by_passes(task: &PassTask, exec: &Exec) -> Plan {
+        // Huge sizes are refused for their memory: none may overflow before.
+        let PassTask { n, k, .. } = *task;
         let (nf, points, d) = (n as f64, (n as u128).min(1 << 60), task.d.min(1 << 40));
         let columns = columns(k).min(1 << 40) + 5;
-        let of_points = task.source == Source::Points;
-        let swift = task.narrow && of_points && n >= SWIFT_FROM;
-        let value: u128 = if swift { 4 } else { 8 };
+        let of_points = task.kind == GramKind::Points;
+        let f32 = task.f32 && n >= F32_FROM;
+        let value: u128 = if f32 { 4 } else { 8 };
         let budget = u128::from(exec.memory_budget());
-        // Landmarks cost n r (d + r) operations: a twentieth of a pass.
-        let landmarks = if of_points && n >= LANDMARKS_FROM {
+        // Pivots cost n r (d + r) operations: a twentieth of a pass.
+        let pivots = if of_points && n >= PIVOTS_FROM {
             let r = (0.05 * nf * (d + 2 * columns + 30) as f64).sqrt() as usize;
             let most = (budget / 4 / (points * FLOAT)).min(400_000_000 / points) as usize;
             r.clamp(4 * columns, 2000.max(4 * columns)).min(n / 4).min(most)
         } else {
             0
         };
-        let landmarks = if landmarks < columns { 0 } else { landmarks };
-        // A basis of sixteen steps is seldom filled; four are enough to go on from.
+        let pivots = if pivots < columns { 0 } else { pivots };
+        // A basis of sixteen steps is seldom filled; four are enough to continue from.
         let room = usize::try_from(budget / 3 / (points * 2 * FLOAT)).unwrap_or(usize::MAX);
         let basis = (16 * columns).min(room).max(4 * columns).min(n);
         let vectors = (basis.min(8 * columns) as u128 * 2 + 8 * columns as u128) * points * FLOAT;
         // For a wide kernel it is in f64.
-        let factor = (landmarks as u128 * 3 / 2) * points * FLOAT;
-        let prepared = match task.source {
-            Source::Points => points * d as u128 * (4 * FLOAT),
-            Source::Matrix => points * points * FLOAT,
-            Source::Operator => 0,
+        let factor = (pivots as u128 * 3 / 2) * points * FLOAT;
+        let prepared = match task.kind {
+            GramKind::Points => points * d as u128 * (4 * FLOAT),
+            GramKind::Matrix => points * points * FLOAT,
+            GramKind::Operator => 0,
         };
-        let expected = if landmarks > 0 { 4 } else { 7 };
+        let expected = if pivots > 0 { 4 } else { 7 };
         let journal = if exec.has_journal() { expected as u128 * columns as u128 * points * FLOAT } else { 0 };
         let needed = prepared + vectors + factor + journal;
         let tiles = if of_points && needed < budget { Grid::new(n).all_entries() * value } else { 0 };
-        let tiles = if d >= KEEP_FROM || tiles <= KEEP_UP_TO { tiles } else { 0 };
+        let tiles = if d >= CACHE_FROM || tiles <= CACHE_UP_TO { tiles } else { 0 };
         let worth = (points * points * FLOAT / 6).max(128_000_000);
-        let kept = tiles.min(worth).min(budget.saturating_sub(needed) * 3 / 4);
+        let cached = tiles.min(worth).min(budget.saturating_sub(needed) * 3 / 4);
+        let dense_fits = Plan::dense(n, d, String::new()).bytes <= budget;
         Plan {
-            route: "passes",
-            why: match task.components {
-                Components::Share(share) => format!(
+            route: PlannedRoute::Passes(PassPlan {
+                k,
+                pivots,
+                columns,
+                basis,
+                f32,
+                cached,
+                tiles,
+                expected,
+                dense_fits,
+            }),
+            why: match task.share {
+                Some(share) => format!(
                     "as many components as have {share} of the variance, {k} at first, by passes over the Gram matrix; \
-                     for many it takes much more than is said here"
+                     many components take much more than is said here"
                 ),
-                _ => format!("{k} leading components of {n}, by passes over the Gram matrix tile by tile"),
+                None => format!("{k} leading components of {n}, by passes over the Gram matrix tile by tile"),
             },
             n,
             features: points,
-            bytes: needed + kept,
+            bytes: needed + cached,
             flops: expected as f64 * nf * nf * (d + 2 * columns + 30) as f64,
-            passes: Some(PassPlan { k, landmarks, columns, basis, swift, kept, tiles, expected }),
         }
+    }
+
+    /// What belongs to a route by passes.
+    pub fn passes(&self) -> Option<&PassPlan> {
+        match &self.route {
+            PlannedRoute::Passes(passes) => Some(passes),
+            PlannedRoute::Covariance
+            | PlannedRoute::Gram
+            | PlannedRoute::Svd
+            | PlannedRoute::Dense
+            | PlannedRoute::Landmarks(_) => None,
+        }
+    }
+
+    /// The landmarks of an approximate route; `None` for exact ones.
+    pub fn landmarks(&self) -> Option<&Landmarks> {
+        match &self.route {
+            PlannedRoute::Landmarks(landmarks) => Some(landmarks),
+            PlannedRoute::Covariance
+            | PlannedRoute::Gram
+            | PlannedRoute::Svd
+            | PlannedRoute::Dense
+            | PlannedRoute::Passes(_) => None,
+        }
+    }
+
+    /// Seconds that the work takes on two ordinary cores, roughly.
+    pub fn seconds(&self) -> f64 {
+        self.flops / FLOPS_PER_SECOND
     }
 
     /// Refuses a plan that does not fit the budget.
     pub(crate) fn allow(self, exec: &Exec, remedy: &str) -> Result<Self> {
         let what = match self.route {
-            "dense" => format!("the Gram matrix of {} points with its eigenvectors", self.n),
-            "passes" => format!("finding the leading components of {} points", self.n),
-            "landmarks" => format!("kernel PCA by {} landmarks", self.features),
-            route => format!("PCA of {} points with {} features by the {route} route", self.n, self.features),
+            PlannedRoute::Dense => format!("the Gram matrix of {} points with its eigenvectors", self.n),
+            PlannedRoute::Passes(_) => format!("finding the leading components of {} points", self.n),
+            PlannedRoute::Landmarks(_) => format!("kernel PCA by {} landmarks", self.features),
+            PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
+                let route = self.route.name();
+                format!("PCA of {} points with {} features by the {route} route", self.n, self.features)
+            }
         };
         exec.allow(self.bytes, what, remedy)?;
         Ok(self)
@@ -243,25 +339,40 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "route      {} ({})", self.route, self.why)?;
-        match self.route {
-            "dense" | "passes" => writeln!(f, "size       {} points", self.n)?,
-            "landmarks" => writeln!(f, "size       {} points, at most {} landmarks", self.n, self.features)?,
-            _ => writeln!(f, "size       {} points, {} features", self.n, self.features)?,
-        }
-        if let Some(p) = &self.passes {
-            let landmarks =
-                if p.landmarks > 0 { format!("{} landmarks", p.landmarks) } else { "a random block".into() };
-            let precision = if p.swift { "in f32, the last in f64" } else { "in f64" };
-            writeln!(f, "passes     about {} over the Gram matrix, {precision}, from {landmarks}", p.expected)?;
-            let tiles = match p.kept {
-                0 => "computed anew in each pass".to_string(),
-                kept if kept >= p.tiles => format!("all kept ({})", Bytes(kept)),
-                kept => format!("{} of {} kept, the others computed anew", Bytes(kept), Bytes(p.tiles)),
-            };
-            writeln!(f, "tiles      {tiles}")?;
+        writeln!(f, "route      {} ({})", self.route.name(), self.why)?;
+        match &self.route {
+            PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
+                writeln!(f, "size       {} points, {} features", self.n, self.features)?;
+            }
+            PlannedRoute::Landmarks(_) => {
+                writeln!(f, "size       {} points, at most {} landmarks", self.n, self.features)?;
+            }
+            PlannedRoute::Dense => writeln!(f, "size       {} points", self.n)?,
+            PlannedRoute::Passes(p) => {
+                writeln!(f, "size       {} points", self.n)?;
+                let start = if p.pivots > 0 { format!("{} pivots", p.pivots) } else { "a random block".into() };
+                let precision = if p.f32 { "in f32, the last in f64" } else { "in f64" };
+                writeln!(f, "passes     about {} over the Gram matrix, {precision}, from {start}", p.expected)?;
+                let tiles = match p.cached {
+                    0 => "recomputed in each pass".to_string(),
+                    cached if cached >= p.tiles => format!("all cached ({})", Bytes(cached)),
+                    cached => format!("{} of {} cached, the others recomputed", Bytes(cached), Bytes(p.tiles)),
+                };
+                writeln!(f, "tiles      {tiles}")?;
+            }
         }
         writeln!(f, "memory     about {} besides the data", Bytes(self.bytes))?;
         write!(f, "work       about {:.1e} floating-point operations", self.flops)
+    }
+}
+
+impl Components {
+    /// The number to begin with, and the share that is asked for; `None` for all.
+    pub(crate) fn first_count(self) -> Option<(usize, Option<f64>)> {
+        match self {
+            Components::All => None,
+            Components::Share(share) => Some((FIRST_COMPONENTS, Some(share))),
+            Components::Count(k) | Components::UpTo(k) => Some((k, None)),
+        }
     }
 }

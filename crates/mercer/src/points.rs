@@ -2,6 +2,8 @@
 
 use std::any::TypeId;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::real::{Real, SQUARABLE};
 
@@ -20,7 +22,28 @@ pub struct Points<T = f64> {
     d: usize,
 }
 
-/// A view of [`Points`] that somebody else owns.
+/// As a list of rows.
+impl Serialize for Points<f64> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.rows())
+    }
+}
+
+impl<'de> Deserialize<'de> for Points<f64> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let rows = Vec::<Vec<f64>>::deserialize(deserializer)?;
+        let d = rows.first().map_or(0, Vec::len);
+        match rows.iter().position(|row| row.len() != d) {
+            Some(at) => {
+                let found = rows[at].len();
+                Err(serde::de::Error::custom(format!("row {at} has {found} values where the first has {d}")))
+            }
+            None => Ok(Points { n: rows.len(), d, data: rows.concat() }),
+        }
+    }
+}
+
+/// A borrowed view of [`Points`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointsRef<'a, T = f64> {
     data: &'a [T],
@@ -30,10 +53,30 @@ pub struct PointsRef<'a, T = f64> {
 
 /// Points of either kind of number. What takes them is compiled in this crate, with all that it inlines, and not anew,
 /// and perhaps less well, in every crate that calls it.
-#[derive(Clone, Copy)]
-pub(crate) enum AnyPoints<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum AnyPoints<'a> {
+    /// Of f64.
     F64(PointsRef<'a, f64>),
+    /// Of f32.
     F32(PointsRef<'a, f32>),
+}
+
+impl AnyPoints<'_> {
+    /// Number of points.
+    pub fn n(&self) -> usize {
+        match self {
+            AnyPoints::F64(x) => x.n(),
+            AnyPoints::F32(x) => x.n(),
+        }
+    }
+
+    /// Number of dimensions.
+    pub fn d(&self) -> usize {
+        match self {
+            AnyPoints::F64(x) => x.d(),
+            AnyPoints::F32(x) => x.d(),
+        }
+    }
 }
 
 impl<'a, T: Real> From<PointsRef<'a, T>> for AnyPoints<'a> {

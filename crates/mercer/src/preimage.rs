@@ -203,8 +203,8 @@ struct At {
 impl<'a> Search<'a> {
     fn parts(model: &'a KernelPcaModel) -> Option<(f64, &'a Bound, &'a Points<f64>, Option<&'a Standardise>)> {
         match model.features() {
-            Features::Kernel { bound, landmarks, standardise, .. } => {
-                Some((gamma(bound.kernel())?, bound, landmarks.points(), standardise.as_ref()))
+            Features::Kernel { bound, rows, standardise, .. } => {
+                Some((gamma(bound.kernel())?, bound, rows.points(), standardise.as_ref()))
             }
             _ => None,
         }
@@ -295,7 +295,7 @@ impl<'a> Search<'a> {
             at = self.begin(&g, self.best(&g, exec)?, tell);
         }
         for _ in 0..MOST_STEPS {
-            exec.go_on()?;
+            exec.check_cancelled()?;
             let Some(next) = &at.next else { return Ok(false) };
             let square = squared_distance(next, &at.y);
             let rounding = (8.0 * f64::EPSILON * at.cancellation).clamp(SMALL, LARGE);
@@ -384,7 +384,7 @@ impl<'a> Search<'a> {
     fn best(&self, g: &[f64], exec: &Exec) -> Result<usize> {
         let mut best = (0, f64::NEG_INFINITY);
         for (i, x) in self.fitted.rows().enumerate() {
-            exec.go_on()?;
+            exec.check_cancelled()?;
             let objective = self.at(g, x).objective;
             if objective > best.1 {
                 best = (i, objective);

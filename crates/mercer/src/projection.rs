@@ -94,7 +94,7 @@ impl Projection {
             (0..n.div_ceil(BLOCK))
                 .into_par_iter()
                 .map(|block| {
-                    exec.go_on()?;
+                    exec.check_cancelled()?;
                     let start = block * BLOCK;
                     self.apply_block(x.slice(start, n.min(start + BLOCK)), start, with_means, exec)
                 })

@@ -2,18 +2,62 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 /// How many components to keep.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 #[non_exhaustive]
 pub enum Components {
     /// This many.
     Count(usize),
+    /// This many, or all where there are fewer.
+    UpTo(usize),
     /// The fewest whose variance is at least this share of the total, 0 < share <= 1.
     Share(f64),
     /// All there are.
+    #[default]
     All,
+}
+
+/// How a number of components is written: `3`, `0.95`, `{"up_to": 10}` or `"all"`.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Count(usize),
+    Share(f64),
+    UpTo { up_to: usize },
+    All(All),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum All {
+    All,
+}
+
+impl From<Written> for Components {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Count(k) => Components::Count(k),
+            Written::Share(share) => Components::Share(share),
+            Written::UpTo { up_to } => Components::UpTo(up_to),
+            Written::All(All::All) => Components::All,
+        }
+    }
+}
+
+impl From<Components> for Written {
+    fn from(components: Components) -> Self {
+        match components {
+            Components::Count(k) => Written::Count(k),
+            Components::Share(share) => Written::Share(share),
+            Components::UpTo(up_to) => Written::UpTo { up_to },
+            Components::All => Written::All(All::All),
+        }
+    }
 }
 
 impl From<usize> for Components {
@@ -32,6 +76,7 @@ impl fmt::Display for Components {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Components::Count(k) => write!(f, "{k}"),
+            Components::UpTo(k) => write!(f, "up to {k}"),
             Components::Share(s) => write!(f, "{s} of the variance"),
             Components::All => f.write_str("all"),
         }
@@ -41,7 +86,9 @@ impl fmt::Display for Components {
 impl Components {
     pub(crate) fn validate(&self, owner: &str) -> Result<()> {
         match *self {
-            Components::Count(0) => Err(Error::parameter(owner, "components", 0, "components >= 1")),
+            Components::Count(0) | Components::UpTo(0) => {
+                Err(Error::parameter(owner, "components", 0, "components >= 1"))
+            }
             Components::Share(s) if !(s > 0.0 && s <= 1.0) => {
                 Err(Error::parameter(owner, "components", s, "0 < share <= 1"))
             }
@@ -52,7 +99,7 @@ impl Components {
     /// How many of `eigenvalues` (descending) to keep, at most `available`.
     pub(crate) fn count(&self, eigenvalues: &[f64], total: f64, available: usize) -> usize {
         match *self {
-            Components::Count(k) => k.min(available),
+            Components::Count(k) | Components::UpTo(k) => k.min(available),
             Components::All => available,
             Components::Share(share) => {
                 // A share that is reached but for rounding is reached.

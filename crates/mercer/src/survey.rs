@@ -54,7 +54,11 @@ impl Survey {
     /// # Errors
     /// When it has other dimensions, or values that are not finite or too large to be squared; the survey is then as it was.
     pub fn update<'a, T: Real>(&mut self, batch: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<()> {
-        match batch.into().into() {
+        self.update_any(batch.into().into(), exec)
+    }
+
+    pub(crate) fn update_any(&mut self, batch: AnyPoints<'_>, exec: &Exec) -> Result<()> {
+        match batch {
             AnyPoints::F64(x) => self.update_points(x, exec),
             AnyPoints::F32(x) => self.update_points(x, exec),
         }

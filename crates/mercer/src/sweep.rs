@@ -179,7 +179,7 @@ impl Picture {
 
 /// The picture of one width; nothing where its kernel leaves the range of f64.
 fn picture(kernel: Kernel, x: &Points<f64>, exec: &Exec) -> Result<Option<Picture>> {
-    exec.go_on()?;
+    exec.check_cancelled()?;
     let model = match KernelPca::new(kernel).components(2).fit_with(x, exec) {
         Ok(model) => model,
         Err(e) if matches!(e.kind(), ErrorKind::Cancelled | ErrorKind::Memory { .. }) => return Err(e),

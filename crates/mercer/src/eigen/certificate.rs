@@ -176,10 +176,12 @@ impl Kind {
 /// Passes over the Gram matrix; none when all eigenpairs were computed from the stored matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passes {
-    /// In f32, to find the way.
-    pub swift: usize,
+    /// In f32, which bring the search near.
+    #[serde(rename = "swift")]
+    pub f32: usize,
     /// In f64: what is reported comes from the last of them.
-    pub exact: usize,
+    #[serde(rename = "exact")]
+    pub f64: usize,
 }
 
 /// What is known about a symmetric matrix besides the pairs that were found.
@@ -193,7 +195,7 @@ pub(crate) struct Known {
     /// What rounding can have done to an eigenvalue.
     pub(crate) rounding: f64,
     /// How far the operator that the probes saw can be from the one that is meant, as seen in an eigenvalue.
-    pub(crate) swift: f64,
+    pub(crate) f32: f64,
     /// No eigenvalue is larger.
     pub(crate) largest: f64,
 }
@@ -307,7 +309,7 @@ impl Certificate {
         let beta = |p: usize| if p < b { larger_root(theta[p], beyond, after[p]) } else { beyond };
         // Likely: what the probes say about the eigenvalue after the first k.
         // Vectors that are nearly within the basis stand there for the probes.
-        let seen = slack + known.swift / unit + orth::LEAST * theta.first().map_or(0.0, |v| v.abs());
+        let seen = slack + known.f32 / unit + orth::LEAST * theta.first().map_or(0.0, |v| v.abs());
         let lifted = |mu: f64| (mu + seen).min(known.largest / unit);
         let likely = lifted(found.ceiling.upper(k));
 
@@ -348,7 +350,7 @@ impl Certificate {
             missed: next.max(0.0) * unit,
             kind,
             rounding: known.rounding,
-            passes: Passes { swift: found.passes.0, exact: found.passes.1 },
+            passes: Passes { f32: found.passes.0, f64: found.passes.1 },
             scale: theta.first().map_or(0.0, |v| v.max(0.0)) * unit,
             approximation: None,
         }

@@ -34,9 +34,9 @@ pub(crate) trait Precondition: Sync {
 /// The operator, as far as there are ways to apply it.
 pub(crate) struct Problem<'a> {
     /// A in f64, before centring.
-    pub(crate) exact: &'a dyn SymOp,
+    pub(crate) f64: &'a dyn SymOp,
     /// A in f32.
-    pub(crate) swift: Option<&'a dyn SymOp>,
+    pub(crate) f32: Option<&'a dyn SymOp>,
     pub(crate) precondition: Option<&'a dyn Precondition>,
     /// What rounding can do to a product with A, as seen in an eigenvalue, given the Frobenius norm of A, if it is known,
     /// and its largest eigenvalue.
@@ -149,7 +149,7 @@ impl Ritz {
 /// # Errors
 /// [`ErrorKind::NotConverged`] with what was reached, and whatever stops the operator.
 pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Result<Found> {
-    let n = problem.exact.n();
+    let n = problem.f64.n();
     let b = columns(wanted.k).min(n - 1);
     let mut rng = Rng::new(exec.seed_value() ^ 0x0073_7461_7274);
     let mut start = problem.precondition.map_or_else(|| Block::zeros(n, 0), |p| p.start(b));
@@ -165,7 +165,7 @@ pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Resul
         aq: Block::zeros(n, 0),
         h: Block::zeros(0, 0),
         probes,
-        probed_in_f32: problem.swift.is_some(),
+        probed_in_f32: problem.f32.is_some(),
         passes: (0, 0),
         row_sums: Vec::new(),
         norm: None,
@@ -179,22 +179,22 @@ impl Search<'_> {
     fn run(&mut self, mut block: Block) -> Result<Found> {
         let k = self.wanted.k;
         let n = block.n();
-        let mut swift = self.problem.swift;
+        let mut f32_op = self.problem.f32;
         let (mut reached, mut steps, mut slow, mut ceiling) = (None, 0, 0, f64::INFINITY);
         loop {
             // One pass: the new columns, and the probes as long as they see one and the same operator.
-            let probing = self.probes.is_some() && swift.is_some() == self.probed_in_f32;
+            let probing = self.probes.is_some() && f32_op.is_some() == self.probed_in_f32;
             if let Some(probes) = self.probes.as_ref().filter(|_| probing) {
                 block.append(probes.vectors());
             }
             block = orth::extension(&self.q, block);
-            self.exec.go_on()?;
+            self.exec.check_cancelled()?;
             if block.b() == 0 {
                 // The basis is closed under the operator: a fresh direction, if there is one.
                 let mut rng = Rng::new(steps as u64);
                 block = orth::extension(&self.q, Block::from_fn(n, 1, |_, _| rng.normal()));
             }
-            let images = self.pass(swift, &block, reached)?;
+            let images = self.pass(f32_op, &block, reached)?;
             self.extend(&block, &images);
             if let Some(probes) = self.probes.as_mut().filter(|_| probing) {
                 if steps == 0 {
@@ -205,20 +205,20 @@ impl Search<'_> {
             }
             steps += 1;
 
-            self.exec.go_on()?;
+            self.exec.check_cancelled()?;
             let ritz = self.ritz()?;
-            let floor = if swift.is_some() { 0.0 } else { self.floor(&ritz) };
+            let floor = if f32_op.is_some() { 0.0 } else { self.floor(&ritz) };
             let worst = ritz.worst(k, floor);
             if self.probes.is_none() && worst < PROBE_FROM {
                 let mut probes = Probes::new(&ritz.vectors, self.exec.seed_value());
                 probes.learn(&ritz.images);
                 self.probes = Some(probes);
-                self.probed_in_f32 = swift.is_some();
+                self.probed_in_f32 = f32_op.is_some();
             }
             let exhausted = self.q.b() + 1 >= n;
             let fall = reached.map_or(1.0, |before: f64| worst / before);
             slow = if fall > WORTH { slow + 1 } else { 0 };
-            let enough = if swift.is_some() {
+            let enough = if f32_op.is_some() {
                 // One more step would do, and it is made in f64; or f32 has given what it can.
                 let near = worst * fall.min(0.1) <= self.wanted.tolerance / 4.0 && steps > 1;
                 near || slow > 0 && worst < 1e-4 || slow > 1
@@ -231,13 +231,13 @@ impl Search<'_> {
                 reached = Some(worst);
                 continue;
             }
-            if swift.is_some() && (enough || exhausted) {
+            if f32_op.is_some() && (enough || exhausted) {
                 let corrections = if worst > self.wanted.tolerance / 2.0 {
                     self.corrections(&ritz, k, 0.3)
                 } else {
                     Block::zeros(n, 0)
                 };
-                swift = None;
+                f32_op = None;
                 self.b = last_columns(k, corrections.b()).min(self.b);
                 block = ritz.vectors.first(self.b);
                 block.append(&corrections);
@@ -279,26 +279,26 @@ impl Search<'_> {
     }
 
     /// H A (block). The first f64 pass also takes the row sums and the sum of squares along.
-    fn pass(&mut self, swift: Option<&dyn SymOp>, block: &Block, reached: Option<f64>) -> Result<Block> {
+    fn pass(&mut self, f32_op: Option<&dyn SymOp>, block: &Block, reached: Option<f64>) -> Result<Block> {
         let number = self.passes.0 + self.passes.1 + 1;
-        let exact = swift.is_none();
-        self.exec.tell(Progress::Pass { number, reached, wanted: self.wanted.tolerance, exact });
-        let survey = exact && self.row_sums.is_empty();
+        let in_f64 = f32_op.is_none();
+        self.exec.report(Progress::Pass { number, reached, wanted: self.wanted.tolerance, in_f64 });
+        let survey = in_f64 && self.row_sums.is_empty();
         let mut input = block.clone();
         if survey {
             input.append(&Block::from_fn(block.n(), 1, |_, _| 1.0));
         }
-        let key = || (input.fingerprint() ^ u64::from(exact)).wrapping_mul(31) ^ self.problem.key;
+        let key = || (input.fingerprint() ^ u64::from(in_f64)).wrapping_mul(31) ^ self.problem.key;
         let PassResult { mut images, norm } =
-            self.exec.recalled(self.wanted.passes_before + number, (input.n(), input.b()), key, || {
+            self.exec.pass_or_replay(self.wanted.passes_before + number, (input.n(), input.b()), key, || {
                 let mut images = Block::zeros(input.n(), input.b());
                 let mut norm = None;
-                match swift {
+                match f32_op {
                     Some(op) => op.apply(&input, &mut images, self.exec)?,
-                    None if survey => norm = self.problem.exact.apply_with_norm(&input, &mut images, self.exec)?,
-                    None => self.problem.exact.apply(&input, &mut images, self.exec)?,
+                    None if survey => norm = self.problem.f64.apply_with_norm(&input, &mut images, self.exec)?,
+                    None => self.problem.f64.apply(&input, &mut images, self.exec)?,
                 }
-                self.exec.go_on()?;
+                self.exec.check_cancelled()?;
                 images.check_finite("product with the operator")?;
                 Ok(PassResult { images, norm })
             })?;
@@ -314,7 +314,7 @@ impl Search<'_> {
             self.row_sums = images.col(block.b()).to_vec();
             images = images.first(block.b());
         }
-        if exact {
+        if in_f64 {
             self.passes.1 += 1
         } else {
             self.passes.0 += 1

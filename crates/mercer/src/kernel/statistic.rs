@@ -105,7 +105,8 @@ impl Statistic<'_> {
                 x.iter().zip(y).zip(lengths).map(|((a, b), length)| ((a - b) / length).powi(2)).sum()
             }
             Statistic::CircleDistance(period) => {
-                x.iter().zip(y).map(|(a, b)| 4.0 * (PI * (((a - b) % period) / period)).sin().powi(2)).sum()
+                // Remainders are exact: points many periods away lose no digits.
+                x.iter().zip(y).map(|(a, b)| 4.0 * (PI * ((a % period - b % period) / period)).sin().powi(2)).sum()
             }
             Statistic::L1 => l1(x, y),
             Statistic::ChiSquared => sum(x, y, chi_squared),
@@ -145,7 +146,7 @@ impl Statistic<'_> {
                 x.iter().zip(y).zip(lengths).map(|((a, b), length)| 2.0 * (a - b) / length / length).collect()
             }
             Statistic::CircleDistance(period) => {
-                each(&|a, b| 4.0 * PI / period * (2.0 * PI * (((a - b) % period) / period)).sin())
+                each(&|a, b| 4.0 * PI / period * (2.0 * PI * ((a % period - b % period) / period)).sin())
             }
             Statistic::L1 => each(&|a, b| if a == b { 0.0 } else { (a - b).signum() }),
             Statistic::ChiSquared => each(&|a, b| {

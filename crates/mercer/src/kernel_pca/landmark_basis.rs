@@ -1,6 +1,6 @@
 //! What stays fixed while points go by: landmarks, and the map from kernel values with them to features (MATHS.md, M20).
 
-use super::approx::SAMPLED;
+use super::landmark_choice::SAMPLED;
 use crate::block::Block;
 use crate::eigen::check_range;
 use crate::error::{ErrorKind, Result};

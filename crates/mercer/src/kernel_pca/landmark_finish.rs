@@ -1,5 +1,6 @@
 //! The model of what was summed over the points: components, and how far they can be from the truth (MATHS.md, M20).
 
+use super::finish::{Ending, Weights};
 use super::landmark_basis::LandmarkBasis;
 use super::landmark_state::{LandmarkState, ROWS};
 use super::{KernelPca, KernelPcaModel};
@@ -58,7 +59,7 @@ impl KernelPca {
             let spread = linalg::inner_products(map, &linalg::product(&scatter, map));
             (spread, shift.iter().zip(times(&map.transposed(), &about)).map(|(s, a)| s + a).collect())
         };
-        exec.go_on()?;
+        exec.check_cancelled()?;
         let (values, vectors) = match spread.n() {
             0 => (Vec::new(), Block::zeros(0, 0)),
             _ => linalg::eigh(symmetric(spread))?,
@@ -92,9 +93,8 @@ impl KernelPca {
         let sampled =
             self.sampled_residuals(basis, state, (&values[..k], &y, &weights, &offset), &about, trace_error, exec);
         let approximation = Approximation::new(basis.m, trace_error, total, basis.sampled(), sampled, CONFIDENCE);
-        let mut notes = self.unreached(&approximation);
+        let notes = self.unreached(&approximation);
         let certificate = Certificate::of_landmarks(&values, k, approximation, rounding);
-        notes.extend(Spectrum::ties(&values, k, 2.0 * noise));
         let spectrum = Spectrum {
             eigenvalues: values[..k].to_vec(),
             total,
@@ -106,20 +106,22 @@ impl KernelPca {
         };
         let features = Features::Kernel {
             bound: basis.bound.clone(),
-            landmarks: rows,
+            rows,
             standardise: basis.standardise.clone(),
             form: Form::Value,
         };
-        let mean_weights = times(map, &mean);
-        KernelPcaModel::of_landmarks(
+        Ending {
             features,
-            weights,
-            offset,
-            (mean_weights, grand_mean),
+            weights: Weights::Landmarks { weights, offset, mean_weights: times(map, &mean) },
+            grand_mean,
+            tie: 2.0 * noise,
+            values,
             spectrum,
             certificate,
+            definiteness: None,
             notes,
-        )
+        }
+        .model()
     }
 
     /// |K~u - lambda u| of each component, estimated from the rows for which K u is known, with a bound of some standard

@@ -125,7 +125,7 @@ impl LandmarkState {
         self.update_any(basis, batch.into().into(), exec)
     }
 
-    fn update_any(&mut self, basis: &LandmarkBasis, batch: AnyPoints<'_>, exec: &Exec) -> Result<()> {
+    pub(crate) fn update_any(&mut self, basis: &LandmarkBasis, batch: AnyPoints<'_>, exec: &Exec) -> Result<()> {
         match batch {
             AnyPoints::F64(x) => self.update_points(basis, x, exec),
             AnyPoints::F32(x) => self.update_points(basis, x, exec),
@@ -144,7 +144,7 @@ impl LandmarkState {
         let (mut room, mut narrow_room) = (Room::new(), Room::new());
         exec.run(|| {
             for start in (0..x.n()).step_by(ROWS) {
-                exec.go_on()?;
+                exec.check_cancelled()?;
                 let rows = Standardise::apply(basis.standardise.as_ref(), x.slice(start, x.n().min(start + ROWS)));
                 sums.own += rows.rows().map(|row| basis.bound.kernel().self_value(row)).sum::<f64>();
                 let rows = Rows::new(&basis.bound, rows, basis.columns.method());

@@ -1,6 +1,5 @@
 //! A fitted kernel PCA.
 
-use crate::block::Block;
 use crate::diagnose::Definiteness;
 use crate::eigen::Certificate;
 use crate::error::{Error, ErrorKind, Result, check_finite};
@@ -60,40 +59,6 @@ pub struct KernelPcaParts {
 }
 
 impl KernelPcaModel {
-    /// A model from orthonormal eigenvectors (columns) of the centred Gram matrix and the means of the rows before
-    /// centring, with the mean of these.
-    pub(super) fn assemble(
-        features: Features,
-        vectors: Block,
-        (means, grand_mean): (Vec<f64>, f64),
-        spectrum: Spectrum,
-        certificate: Certificate,
-        definiteness: Option<Definiteness>,
-        notes: Vec<String>,
-    ) -> Result<Self> {
-        let (n, k, values) = (vectors.n(), vectors.b(), &spectrum.eigenvalues);
-        let weights = Points::from_fn(n, k, |i, j| vectors.at(i, j) / values[j].sqrt()); // M10  alpha = u / sqrt(lambda)
-        let offset = (0..k).map(|j| (0..n).map(|i| weights.row(i)[j] * means[i]).sum()).collect(); // M11  b = alpha'kbar
-        let projection = Projection::new(features, weights, offset)?;
-        let mean_weights = None;
-        Ok(KernelPcaModel { projection, spectrum, certificate, definiteness, grand_mean, mean_weights, notes })
-    }
-
-    /// A model of landmarks: weights of their kernel values for scores, and for the mean over the fitted points.
-    pub(super) fn of_landmarks(
-        features: Features,
-        weights: Block,
-        offset: Vec<f64>,
-        (mean_weights, grand_mean): (Vec<f64>, f64),
-        spectrum: Spectrum,
-        certificate: Certificate,
-        notes: Vec<String>,
-    ) -> Result<Self> {
-        let projection = Projection::new(features, weights.to_points(), offset)?;
-        let (definiteness, mean_weights) = (None, Some(mean_weights));
-        Ok(KernelPcaModel { projection, spectrum, certificate, definiteness, grand_mean, mean_weights, notes })
-    }
-
     /// A model from its numbers.
     ///
     /// # Errors
@@ -136,9 +101,9 @@ impl KernelPcaModel {
                     }
                 }
                 let method = DistanceMethod::of(parts.points.n());
-                let landmarks = Rows::new(&bound, parts.points, method);
+                let rows = Rows::new(&bound, parts.points, method);
                 let form = if exact { Form::UpToCentring } else { Form::Value };
-                Features::Kernel { bound, landmarks, standardise: parts.standardise, form }
+                Features::Kernel { bound, rows, standardise: parts.standardise, form }
             }
             None => Features::GramRow { n },
         };
@@ -170,12 +135,12 @@ impl KernelPcaModel {
     pub fn to_parts(&self) -> Result<KernelPcaParts> {
         let n = self.n();
         let (kernel, deviation, shift, standardise, points) = match self.projection.features() {
-            Features::Kernel { bound, landmarks, standardise, .. } => (
+            Features::Kernel { bound, rows, standardise, .. } => (
                 Some(bound.kernel().clone()),
                 bound.uses_deviations(),
                 bound.shift().to_vec(),
                 standardise.clone(),
-                landmarks.points().clone(),
+                rows.points().clone(),
             ),
             Features::GramRow { .. } => (None, false, Vec::new(), None, Points::new(Vec::new(), n, 0)?),
             Features::KernelFn { .. } | Features::Explicit { .. } => {
@@ -252,12 +217,12 @@ impl KernelPcaModel {
     /// operator.
     pub fn points(&self) -> Option<Points<f64>> {
         match self.projection.features() {
-            Features::Kernel { landmarks, standardise: None, .. } => Some(landmarks.points().clone()),
-            Features::Kernel { landmarks, standardise: Some(s), .. } => {
-                let x = landmarks.points();
+            Features::Kernel { rows, standardise: None, .. } => Some(rows.points().clone()),
+            Features::Kernel { rows, standardise: Some(s), .. } => {
+                let x = rows.points();
                 Some(Points::from_fn(x.n(), x.d(), |i, j| s.mean[j] + s.scale[j] * x.row(i)[j]))
             }
-            Features::KernelFn { landmarks, .. } => Some(landmarks.clone()),
+            Features::KernelFn { points, .. } => Some(points.clone()),
             Features::Explicit { .. } | Features::GramRow { .. } => None,
         }
     }
@@ -266,8 +231,8 @@ impl KernelPcaModel {
     pub fn column_means(&self) -> Option<Vec<f64>> {
         let points = match self.projection.features() {
             Features::Kernel { standardise: Some(s), .. } => return Some(s.mean.clone()),
-            Features::Kernel { landmarks, .. } => landmarks.points(),
-            Features::KernelFn { landmarks, .. } => landmarks,
+            Features::Kernel { rows, .. } => rows.points(),
+            Features::KernelFn { points, .. } => points,
             Features::Explicit { .. } | Features::GramRow { .. } => return None,
         };
         Some(points.mean())
@@ -322,12 +287,11 @@ impl KernelPcaModel {
     /// Scores of the fitted points, u sqrt(lambda), or of the landmarks for a model of these, which keeps no other points. The
     /// entry of largest magnitude of a component is positive.
     pub fn scores(&self) -> Points<f64> {
-        if let (false, Features::Kernel { bound, landmarks, form, .. }) = (self.is_exact(), self.projection.features())
-        {
+        if let (false, Features::Kernel { bound, rows, form, .. }) = (self.is_exact(), self.projection.features()) {
             // They are standardised already.
-            let (bound, landmarks, form) = (bound.clone(), landmarks.clone(), *form);
-            let (points, standardise) = (landmarks.points().clone(), None);
-            let features = Features::Kernel { bound, landmarks, standardise, form };
+            let (bound, rows, form) = (bound.clone(), rows.clone(), *form);
+            let (points, standardise) = (rows.points().clone(), None);
+            let features = Features::Kernel { bound, rows, standardise, form };
             let (weights, offset) = (self.alpha().clone(), self.projection.offset().to_vec());
             let scores = Projection::new(features, weights, offset).and_then(|p| p.apply(points.view(), &Exec::new()));
             return scores.expect("the landmarks are points that the model takes");

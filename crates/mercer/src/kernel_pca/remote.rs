@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::landmark_basis::LandmarkBasis;
-use super::passes::Facts;
-use super::{KernelPca, KernelPcaModel, NARROW_ABOVE};
+use super::passes::{Facts, Outcome};
+use super::planning::Shape;
+use super::{KernelPca, KernelPcaModel};
 use crate::block::Block;
 use crate::eigen::{Precondition, Problem};
 use crate::error::{Error, ErrorKind, Result};
@@ -13,7 +14,7 @@ use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::tile::{self, DistanceMethod, Form, Rows};
 use crate::op::{SymOp, pass};
-use crate::plan::{KernelTask, Plan, Source};
+use crate::plan::GramKind;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::wire::{Reader, Writer, damaged};
@@ -290,7 +291,7 @@ impl LandmarkBasis {
         }
         let features = Features::Kernel {
             bound: self.bound.clone(),
-            landmarks: self.rows(block, DistanceMethod::of(block.n())),
+            rows: self.rows(block, DistanceMethod::of(block.n())),
             standardise: self.standardise.clone(),
             form: Form::UpToCentring,
         };
@@ -305,7 +306,7 @@ pub type PassFn<'a> = dyn Fn(&Block, bool) -> Result<(Block, f64)> + Sync + 'a;
 /// The Gram matrix of rows that lie elsewhere.
 struct Remote<'a> {
     n: usize,
-    swift: bool,
+    f32: bool,
     pass: &'a PassFn<'a>,
 }
 
@@ -319,7 +320,7 @@ impl SymOp for Remote<'_> {
     }
 
     fn apply_with_norm(&self, x: &Block, y: &mut Block, _: &Exec) -> Result<Option<f64>> {
-        let (images, norm) = (self.pass)(x, self.swift)?;
+        let (images, norm) = (self.pass)(x, self.f32)?;
         if (images.n(), images.b()) != (x.n(), x.b()) {
             return Err(Error::shape("rows of the pass", images.n(), x.n()));
         }
@@ -368,46 +369,41 @@ impl KernelPca {
         if start.n() != n {
             return Err(Error::shape("rows of the start", start.n(), n));
         }
-        let narrow = self.tolerance > NARROW_ABOVE && n >= 1500 && bound.allows_f32(square);
-        let task = KernelTask { d: bound.d(), narrow, components: self.components, ..self.given(n, Source::Operator) };
-        let mut plan = Plan::kernel_pca(&KernelTask { dense_up_to: 0, ..task }, exec);
-        if plan.passes.is_none() {
-            // All components, or nearly: there is no matrix to decompose here.
-            let k = match self.components {
-                crate::Components::Count(k) => k.min(n - 1),
-                _ => n - 1,
-            };
-            plan = Plan::by_passes(&task, k, exec);
-        }
-        let plan = plan.allow(exec, "ask for fewer components, or raise the memory budget")?;
-        let plan = plan.passes.expect("a plan by passes");
+        let plan = self.remote_plan(n, bound.d(), bound.allows_f32(square), exec)?;
+        let mut passes = plan.passes().cloned().ok_or_else(|| Error::inconsistent("rows elsewhere need passes"))?;
+        let f32 = passes.f32;
         let errors = bound.clone();
         let facts = Facts {
             diagonal,
             definite: bound.kernel().is_psd(),
             entry_errors: Box::new(move |size| {
                 let of = |epsilon| errors.entry_error(square, reach, size, epsilon);
-                (of(f64::EPSILON), if narrow { of(f64::from(f32::EPSILON)) } else { 0.0 })
+                (of(f64::EPSILON), if f32 { of(f64::from(f32::EPSILON)) } else { 0.0 })
             }),
         };
         facts.check(n)?;
-        let (exact, swift) = (Remote { n, swift: false, pass }, Remote { n, swift: true, pass });
+        let (in_f64, in_f32) = (Remote { n, f32: false, pass }, Remote { n, f32: true, pass });
         let start = Start(Block::from_fn(n, start.d(), |i, j| start.row(i)[j]));
         let rounding = |norm, largest| facts.rounding(norm, largest);
         let problem = Problem {
-            exact: &exact,
-            swift: narrow.then_some(&swift as &dyn SymOp),
+            f64: &in_f64,
+            f32: f32.then_some(&in_f32 as &dyn SymOp),
             precondition: Some(&start),
             rounding: &rounding,
             key: crate::fingerprint(&facts.diagonal),
         };
-        let Some((found, k)) = self.search(&problem, &facts, &task, &plan, exec)? else {
-            return Err(ErrorKind::Unsupported {
-                what: "so many components, or a kernel with negative eigenvalues, need the whole matrix".into(),
-                remedy: "ask for fewer components, or use a positive semi-definite kernel".into(),
+        let (shape, mut made) = (Shape { n, d: bound.d(), kind: GramKind::Operator }, (0, 0));
+        loop {
+            match self.search(&problem, &facts, &passes, &mut made, exec)? {
+                Outcome::Found(found, k) => return self.finish_found(Features::GramRow { n }, found, k, &facts),
+                Outcome::Again(reason) => {
+                    let plan = self.replan(shape, &passes, reason, exec)?;
+                    passes = plan.passes().cloned().ok_or(ErrorKind::Unsupported {
+                        what: "so many components, or a kernel with negative eigenvalues, need the whole matrix".into(),
+                        remedy: "ask for fewer components, or use a positive semi-definite kernel".into(),
+                    })?;
+                }
             }
-            .into());
-        };
-        self.finish_found(Features::GramRow { n }, found, k, &facts)
+        }
     }
 }

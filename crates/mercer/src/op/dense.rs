@@ -131,7 +131,7 @@ impl SymOp for Dense {
     }
 
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()> {
-        exec.go_on()?;
+        exec.check_cancelled()?;
         *y = linalg::product(&self.matrix, x);
         Ok(())
     }

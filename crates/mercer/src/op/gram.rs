@@ -103,7 +103,7 @@ fn cross(bound: &Bound, x: Points<f64>, y: Points<f64>, exec: &Exec) -> Result<P
     let mut values = vec![0.0; n * m];
     exec.run(|| {
         values.par_chunks_mut((TILE * m).max(1)).enumerate().try_for_each(|(strip, out)| -> Result<()> {
-            exec.go_on()?;
+            exec.check_cancelled()?;
             let first = strip * TILE;
             let strip = first..first + out.len() / m;
             let (mut tile, mut scratch) = (vec![0.0; strip.len() * LARGE_TILE], Scratch::new());
@@ -137,10 +137,17 @@ impl<T: Real> Gram<T> {
         self.square
     }
 
-    /// Keeps computed tiles, up to so many bytes.
+    /// Caches computed tiles, up to so many bytes.
     pub(crate) fn cached(mut self, bytes: u128) -> Self {
-        self.cache = Cache::new(self.rows.n(), bytes);
+        self.cache(bytes);
         self
+    }
+
+    /// Caches computed tiles, up to so many bytes, unless they are cached already.
+    pub(crate) fn cache(&mut self, bytes: u128) {
+        if self.cache.is_none() {
+            self.cache = Cache::new(self.rows.n(), bytes);
+        }
     }
 
     /// How far an entry can be from the exact one, the largest being `largest`.
@@ -230,7 +237,7 @@ impl<T: Real> SymOp for Gram<T> {
         let mut matrix = Block::zeros(n, n);
         // A strip of TILE columns is contiguous: threads write to strips of their own.
         matrix.as_mut_slice().par_chunks_mut(n * TILE).enumerate().try_for_each(|(strip, out)| -> Result<()> {
-            exec.go_on()?;
+            exec.check_cancelled()?;
             let cols = strip * TILE..n.min((strip + 1) * TILE);
             let (mut values, mut scratch) = (vec![T::ZERO; TILE * TILE], Scratch::new());
             for start in (cols.start..n).step_by(TILE) {

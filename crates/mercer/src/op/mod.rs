@@ -80,7 +80,7 @@ pub trait SymOp: Sync {
         let n = self.n();
         let mut matrix = Block::zeros(n, n);
         for start in (0..n).step_by(COLUMNS) {
-            exec.go_on()?;
+            exec.check_cancelled()?;
             let b = COLUMNS.min(n - start);
             let unit = Block::from_fn(n, b, |i, j| if i == start + j { 1.0 } else { 0.0 });
             let mut y = Block::zeros(n, b);

@@ -243,7 +243,7 @@ pub(crate) fn rectangle<T: Real>(
             let (mut values, mut product, mut scratch) = (Vec::new(), Vec::new(), Scratch::new());
             let mut squares = 0.0;
             for start in range.clone().step_by(LARGE_TILE) {
-                exec.go_on()?;
+                exec.check_cancelled()?;
                 let rows = start..range.end.min(start + LARGE_TILE);
                 let last = if same { rows.end } else { other.n() };
                 for start in (0..last).step_by(LARGE_TILE) {
@@ -319,7 +319,7 @@ impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
         let (mut at, mut sum) = (0, 0.0);
         let Workspace { tile, product, scratch } = space;
         for (rows, cols) in self.grid.tiles(self.i, self.j) {
-            self.exec.go_on()?;
+            self.exec.check_cancelled()?;
             let len = rows.len() * cols.len();
             let values = match &mut place {
                 Some(place) => &mut place[at..at + len],

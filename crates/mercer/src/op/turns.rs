@@ -72,7 +72,7 @@ impl Turns {
         let Ok(mut told) = self.told.try_lock() else { return };
         while *told < self.done.load(Ordering::Relaxed) / self.per_round() {
             *told += 1;
-            exec.tell(Progress::Tiles { done: *told, of: self.grid.groups });
+            exec.report(Progress::Tiles { done: *told, of: self.grid.groups });
         }
     }
 

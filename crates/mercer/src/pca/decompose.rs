@@ -1,12 +1,13 @@
 //! The three routes from features to their axes.
 
-use super::{Pca, Route};
+use super::Pca;
 use crate::block::Block;
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::factor::Factor;
 use crate::linalg;
 use crate::moments::{Columns, Moments, standardised};
+use crate::options::Route;
 use crate::points::{Points, PointsRef};
 use crate::real::{Real, SQUARABLE, largest};
 

@@ -7,6 +7,8 @@ mod state;
 pub use model::{PcaModel, PcaParts};
 pub use state::PcaState;
 
+use serde::{Deserialize, Serialize};
+
 use crate::block::Block;
 use crate::eigen::{Certificate, sign};
 use crate::embedding::Embedding;
@@ -15,6 +17,7 @@ use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::moments::{Columns, Moments};
 use crate::op::Dense;
+use crate::options::Route;
 use crate::plan::Plan;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
@@ -38,7 +41,8 @@ use decompose::{Decomposed, Location};
 /// assert!((back.row(2)[1] - 3.1).abs() < 0.1);
 /// # Ok::<(), mercer::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Pca {
     components: Components,
     center: bool,
@@ -46,37 +50,6 @@ pub struct Pca {
     whiten: bool,
     route: Route,
     embedding: Embedding,
-}
-
-/// Which matrix is decomposed. All give the same components.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
-    /// The smaller of covariance and Gram, and the singular value decomposition when small components need it.
-    Auto,
-    /// The d-by-d scatter matrix X'X: fastest for many points; relative error of a component about
-    /// eps (largest / its eigenvalue).
-    Covariance,
-    /// The n-by-n Gram matrix XX': fastest for many dimensions, the same error.
-    Gram,
-    /// The singular value decomposition of X: error eps (largest / its singular value), for small components.
-    Svd,
-}
-
-impl Route {
-    /// Its name in options and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Route::Auto => "auto",
-            Route::Covariance => "covariance",
-            Route::Gram => "gram",
-            Route::Svd => "svd",
-        }
-    }
-
-    /// The route with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Route::Auto, Route::Covariance, Route::Gram, Route::Svd].into_iter().find(|r| r.name() == name)
-    }
 }
 
 impl Default for Pca {
@@ -169,8 +142,7 @@ impl Pca {
             }
             _ => {}
         }
-        let (_, plan) = Plan::pca(n, features, self.route);
-        plan.allow(exec, "keep fewer dimensions or points, or raise the memory budget")
+        Plan::pca(n, features, self.route).allow(exec, "keep fewer dimensions or points, or raise the memory budget")
     }
 
     /// Fits points.
@@ -187,22 +159,63 @@ impl Pca {
     /// # Errors
     /// As [`Pca::fit`].
     pub fn fit_with<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<PcaModel> {
-        self.fit_any(points.into().into(), exec)
+        let x = points.into();
+        x.check_shape(if self.center { 2 } else { 1 })?;
+        self.run(self.plan(x.n(), x.d(), exec)?, x.into(), exec)
     }
 
-    fn fit_any(&self, x: AnyPoints<'_>, exec: &Exec) -> Result<PcaModel> {
+    /// Fits points as planned by [`Pca::plan`] for as many points and dimensions.
+    ///
+    /// # Errors
+    /// As [`Pca::fit`], and when the plan is of other sizes or of kernel PCA.
+    pub fn fit_planned<'a, T: Real>(
+        &self,
+        plan: Plan,
+        points: impl Into<PointsRef<'a, T>>,
+        exec: &Exec,
+    ) -> Result<PcaModel> {
+        let x = points.into();
+        x.check_shape(if self.center { 2 } else { 1 })?;
+        self.run(plan, x.into(), exec)
+    }
+
+    /// How many components to keep.
+    pub fn components_wanted(&self) -> Components {
+        self.components
+    }
+
+    /// What fitting n points that come in batches will do and need.
+    ///
+    /// # Errors
+    /// As [`Pca::plan`].
+    pub fn plan_batches(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        let route = if self.route == Route::Auto { Route::Covariance } else { self.route };
+        self.clone().route(route).plan(n, d, exec)
+    }
+
+    pub(crate) fn run_planned(&self, plan: Plan, x: AnyPoints<'_>, exec: &Exec) -> Result<PcaModel> {
         match x {
-            AnyPoints::F64(x) => self.fit_points(x, exec),
-            AnyPoints::F32(x) => self.fit_points(x, exec),
+            AnyPoints::F64(x) => self.fit_planned(plan, x, exec),
+            AnyPoints::F32(x) => self.fit_planned(plan, x, exec),
         }
     }
 
-    fn fit_points<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<PcaModel> {
-        x.check_shape(if self.center { 2 } else { 1 })?;
-        let plan = self.plan(x.n(), x.d(), exec)?;
+    fn run(&self, plan: Plan, x: AnyPoints<'_>, exec: &Exec) -> Result<PcaModel> {
+        match x {
+            AnyPoints::F64(x) => self.run_points(&plan, x, exec),
+            AnyPoints::F32(x) => self.run_points(&plan, x, exec),
+        }
+    }
+
+    fn run_points<T: Real>(&self, plan: &Plan, x: PointsRef<'_, T>, exec: &Exec) -> Result<PcaModel> {
         let features = usize::try_from(plan.features).map_err(|_| Error::shape("features", usize::MAX, 0))?;
+        let expected = self.embedding.features(x.d()).unwrap_or(u128::MAX);
+        if (plan.n, plan.features) != (x.n(), expected) {
+            return Err(Error::inconsistent("the plan is of points of another number or other dimensions"));
+        }
+        let route = plan.route.of_pca()?;
         if self.embedding == Embedding::Identity {
-            return exec.run(|| self.fit_features(x, x.d(), exec));
+            return exec.run(|| self.run_features(route, x, x.d(), exec));
         }
         x.check(1)?;
         exec.run(|| {
@@ -210,7 +223,7 @@ impl Pca {
             for (i, point) in x.to_f64().rows().enumerate() {
                 phi.extend(self.embedding.checked_map(i, point, features)?);
             }
-            self.fit_features(Points::new(phi, x.n(), features)?.view(), x.d(), exec)
+            self.run_features(route, Points::new(phi, x.n(), features)?.view(), x.d(), exec)
         })
     }
 
@@ -224,22 +237,29 @@ impl Pca {
         Ok(Standardise { mean: location.mean, scale: location.scale })
     }
 
-    fn fit_features<T: Real>(&self, phi: PointsRef<'_, T>, d: usize, exec: &Exec) -> Result<PcaModel> {
+    /// Follows the route; when it turns out that small components lose their digits, the singular value decomposition
+    /// is planned instead.
+    fn run_features<T: Real>(
+        &self,
+        mut route: Route,
+        phi: PointsRef<'_, T>,
+        d: usize,
+        exec: &Exec,
+    ) -> Result<PcaModel> {
         let (n, most) = (phi.n(), phi.n().min(phi.d()));
-        let (mut route, _) = Plan::pca(n, phi.d() as u128, self.route);
         let mut notes = Vec::new();
-        // By the covariance route one look at the points is enough.
+        // By the covariance route one pass over the points is enough.
         let moments = if route == Route::Covariance { Some(Moments::of_with(phi, exec)?) } else { None };
         let location = match &moments {
             Some(moments) => Location::of(moments.columns(), self)?,
             None => Location::of(&Columns::of_with(phi, exec)?, self)?,
         };
-        exec.go_on()?;
+        exec.check_cancelled()?;
 
         let mut found = location.decompose(phi, moments.as_ref(), route, exec)?;
         let mut k = self.components.count(&found.eigenvalues, found.total(), most);
         if let Some(lost) = found.lost_digits(k, route).filter(|_| self.route == Route::Auto) {
-            let (_, plan) = Plan::pca(n, phi.d() as u128, Route::Svd);
+            let plan = Plan::pca(n, phi.d() as u128, Route::Svd);
             if plan.bytes <= u128::from(exec.memory_budget()) {
                 notes.push(format!("{} route left for svd: {lost}", route.name()));
                 route = Route::Svd;

@@ -1,6 +1,5 @@
 //! A fitted PCA.
 
-use super::Route;
 use super::decompose::RETREAT;
 use crate::block::Block;
 use crate::eigen::Certificate;
@@ -8,6 +7,7 @@ use crate::embedding::Embedding;
 use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
+use crate::options::Route;
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
 use crate::real::Real;

@@ -1,14 +1,15 @@
 //! PCA of points that come in batches: what is known of those seen so far.
 
 use super::Pca;
+use super::PcaModel;
 use super::decompose::Location;
-use super::{PcaModel, Route};
 use crate::embedding::Embedding;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::factor::Factor;
 use crate::features::Standardise;
 use crate::moments::{Columns, Moments};
+use crate::options::Route;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 use crate::wire::{Reader, Writer, damaged};
@@ -119,7 +120,7 @@ impl PcaState {
         self.update_any(batch.into().into(), exec)
     }
 
-    fn update_any(&mut self, batch: AnyPoints<'_>, exec: &Exec) -> Result<()> {
+    pub(crate) fn update_any(&mut self, batch: AnyPoints<'_>, exec: &Exec) -> Result<()> {
         match batch {
             AnyPoints::F64(x) => self.update_points(x, exec),
             AnyPoints::F32(x) => self.update_points(x, exec),

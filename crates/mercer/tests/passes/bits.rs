@@ -53,17 +53,17 @@ fn the_memory_changes_no_bit_as_long_as_the_plan_is_the_same() -> Result<()> {
         // Tiles are kept for points of many dimensions only.
         let x = blobs(n, 110, 6, 53);
         let pca = KernelPca::new(kernel(text)).components(4);
-        let plan = |memory| pca.plan(n, 110, &Exec::new().memory(memory)).ok().and_then(|p| p.passes);
+        let plan = |memory| pca.plan(n, 110, &Exec::new().memory(memory)).ok().and_then(|p| p.passes().cloned());
         let large = plan(8_000_000_000).expect("a plan");
         let whole = fit(text, Components::Count(4), &x, &Exec::new())?;
-        let (mut kept, mut tried) = (vec![large.kept], 0);
+        let (mut kept, mut tried) = (vec![large.cached], 0);
         for memory in (8..40).map(|i| 2f64.powf(i as f64 / 2.0 + 14.0) as u64) {
             let Some(small) = plan(memory) else { continue };
-            let same = (small.landmarks, small.basis, small.swift) == (large.landmarks, large.basis, large.swift);
-            if same && !kept.contains(&small.kept) && tried < 4 {
+            let same = (small.pivots, small.basis, small.f32) == (large.pivots, large.basis, large.f32);
+            if same && !kept.contains(&small.cached) && tried < 4 {
                 let found = fit(text, Components::Count(4), &x, &Exec::new().memory(memory))?;
-                assert!(found == whole, "{text} of {n} with {memory} bytes, {} of tiles kept", small.kept);
-                kept.push(small.kept);
+                assert!(found == whole, "{text} of {n} with {memory} bytes, {} of tiles kept", small.cached);
+                kept.push(small.cached);
                 tried += 1;
             }
         }

@@ -233,9 +233,9 @@ fn passes_in_f32_are_certified_as_those_in_f64() -> Result<()> {
     ] {
         let pca = KernelPca::new(kernel(text));
         let model = pca.clone().components(k).fit(&x)?;
-        swift += model.certificate().passes().swift;
+        swift += model.certificate().passes().f32;
         let better = pca.components(k + 6).tolerance(1e-10).fit(&x)?;
-        assert_eq!(better.certificate().passes().swift, 0, "{text}");
+        assert_eq!(better.certificate().passes().f32, 0, "{text}");
         let found = lies(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
         wrong.extend(found.into_iter().map(|f| format!("{text}, {k}: {f}")));
         let gap = relative(model.spectrum().eigenvalues(), &better.spectrum().eigenvalues()[..k]);

@@ -119,7 +119,7 @@ fn every_kernel_goes_through_f32_and_back() -> Result<()> {
         let x = conformance::within(kernel(text).domain(), &x);
         let model = leading(text, 3, &x)?;
         let c = model.certificate();
-        if c.passes().swift == 0 {
+        if c.passes().f32 == 0 {
             wrong.push(format!("{text}: no pass in f32"));
         }
         if c.worst_residual() > 1e-6 {

@@ -50,14 +50,14 @@ fn the_passes_that_are_reported_are_those_that_were_made() -> Result<()> {
         let counted = Arc::new(Mutex::new((0, 0)));
         let count = Arc::clone(&counted);
         let exec = Exec::new().progress(Arc::new(move |p| {
-            if let Progress::Pass { exact, .. } = p {
+            if let Progress::Pass { in_f64: exact, .. } = p {
                 let mut count = count.lock().expect("no panic");
                 *if exact { &mut count.1 } else { &mut count.0 } += 1;
             }
         }));
         let model = KernelPca::new(kernel("gaussian")).components(components).fit_with(&x, &exec)?;
         let (swift, exact) = *counted.lock().expect("no panic");
-        assert_eq!(model.certificate().passes(), Passes { swift, exact }, "{components:?} of {n}");
+        assert_eq!(model.certificate().passes(), Passes { f32: swift, f64: exact }, "{components:?} of {n}");
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ fn progress_is_told_in_order() -> Result<()> {
         for p in log.iter() {
             match *p {
                 Progress::Landmarks => assert_eq!(pass, 0, "landmarks first"),
-                Progress::Pass { number, reached, wanted, exact } => {
+                Progress::Pass { number, reached, wanted, in_f64: exact } => {
                     assert_eq!(number, pass + 1, "{components:?} of {n}: passes are numbered one after the other");
                     assert!(reached.is_some() == (number > 1) && wanted == 1e-6, "{p:?}");
                     assert!(before_exact || exact, "f32 after f64");

@@ -4,7 +4,7 @@ use crate::common::{bits, iris, largest, largest_gap};
 use crate::{FIXED, kernel};
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
-use mercer::{Embedding, Exec, Kernel, KernelPca, Moments, Pca, Points, Result};
+use mercer::{Embedding, Exec, KernelPca, Moments, Pca, Points, Result};
 
 // P10
 #[test]
@@ -18,7 +18,7 @@ fn new_points_do_not_see_their_neighbours() -> Result<()> {
         models
             .push((text.into(), mercer::AnyModel::KernelPca(KernelPca::new(kernel(text)).components(5).fit(&train)?)));
     }
-    let fun = KernelPca::new(Kernel::linear()).components(5).fit_fn(&train, |x, y| {
+    let fun = KernelPca::custom().components(5).fit_fn(&train, |x, y| {
         let d2: f64 = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum();
         1.0 / (1.0 + d2)
     })?;

@@ -20,7 +20,7 @@ fn cancelled_work_stops() -> Result<()> {
     let gram = naive::gram(&Kernel::linear(), &x);
     let mut errors = vec![
         ("kernel pca", gaussian.fit_with(&x, &exec).expect_err("cancelled")),
-        ("gram", gaussian.fit_gram_with(&gram, &exec).expect_err("cancelled")),
+        ("gram", KernelPca::custom().fit_gram_with(&gram, &exec).expect_err("cancelled")),
         ("scores", model.transform_with(&x, &exec).expect_err("cancelled")),
         ("kernel scores", fitted.transform_with(&x, &exec).expect_err("cancelled")),
         ("moments", Moments::of_with(&x, &exec).expect_err("cancelled")),
@@ -79,7 +79,7 @@ impl SymOp for Counted {
 
 #[test]
 fn fits_of_functions_and_operators_stop_when_cancelled() {
-    let (x, pca) = (normal(100, 2, 28), KernelPca::new(Kernel::linear()));
+    let (x, pca) = (normal(100, 2, 28), KernelPca::custom());
     // Cancelled before, and on the way by the first call.
     for before in [true, false] {
         let flag = Arc::new(AtomicBool::new(before));
@@ -100,7 +100,7 @@ fn a_cancelled_fit_does_not_go_on_calling_the_function() {
         let flag = Arc::new(AtomicBool::new(before));
         calls.store(0, Ordering::Relaxed);
         let exec = Exec::new().cancel(flag.clone());
-        let error = KernelPca::new(Kernel::linear()).fit_fn_with(&x, counted(&flag, &calls), &exec);
+        let error = KernelPca::custom().fit_fn_with(&x, counted(&flag, &calls), &exec);
         assert_eq!(*error.expect_err("cancelled").kind(), ErrorKind::Cancelled);
         let calls = calls.load(Ordering::Relaxed);
         assert!(calls <= most, "cancelled before: {before}; {calls} calls of 10000");
@@ -113,7 +113,7 @@ fn a_cancelled_fit_does_not_go_on_applying_the_operator() {
     for (before, most) in [(true, 0), (false, 1)] {
         let flag = Arc::new(AtomicBool::new(before));
         let op = Counted { n: 200, flag: flag.clone(), calls: AtomicUsize::new(0) };
-        let error = KernelPca::new(Kernel::linear()).fit_op_with(&op, &Exec::new().cancel(flag));
+        let error = KernelPca::custom().fit_op_with(&op, &Exec::new().cancel(flag));
         assert_eq!(*error.expect_err("cancelled").kind(), ErrorKind::Cancelled);
         let calls = op.calls.load(Ordering::Relaxed);
         assert!(calls <= most, "cancelled before: {before}; {calls} calls");

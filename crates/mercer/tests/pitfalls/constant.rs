@@ -3,6 +3,7 @@
 use crate::common::{ROUTES, assert_finite_kernel_pca, assert_finite_pca, largest_gap};
 use crate::{FIXED, is_range, kernel};
 use mercer::kernel::registry::KERNELS;
+use mercer::testing::conformance;
 use mercer::testing::matrices::normal;
 use mercer::{Components, KernelPca, Pca, Points, Result};
 
@@ -38,13 +39,15 @@ fn kernels_of_constant_points_have_no_components() -> Result<()> {
         let x = Points::from_fn(20, 3, |_, j| value * (j + 1) as f64);
         for text in FIXED.into_iter().chain(KERNELS.iter().map(|e| e.name)).chain(["gaussian(gamma=scale)"]) {
             let what = format!("{text} of {value}");
+            let domain = kernel(text).domain();
+            let (x, new) = (conformance::within(domain, &x), conformance::within(domain, &normal(5, 3, 1)));
             for components in [Components::All, Components::Count(2), Components::Share(0.9)] {
                 let model = KernelPca::new(kernel(text)).components(components).fit(&x)?;
                 assert_finite_kernel_pca(&what, &model, &x);
                 assert_eq!((model.components(), model.spectrum().rank()), (0, 0), "{what}");
                 assert!(model.spectrum().ratios().is_empty(), "{what}");
                 assert!(!model.definiteness().expect("all eigenvalues are known").is_indefinite(), "{what}");
-                let scores = model.transform(&normal(5, 3, 1))?;
+                let scores = model.transform(&new)?;
                 assert_eq!((scores.n(), scores.d()), (5, 0), "{what}");
             }
         }

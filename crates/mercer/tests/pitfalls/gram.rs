@@ -5,12 +5,12 @@ use crate::{gram_of, is_range};
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
 use mercer::testing::ratios::aligned_difference;
-use mercer::{Components, ErrorKind, Exec, Kernel, KernelPca, Points, Result, diagnose};
+use mercer::{Components, ErrorKind, Exec, KernelPca, Points, Result, diagnose};
 
 #[test]
 fn plain_gram_matrices_have_the_answers_of_the_book() -> Result<()> {
     let n = 7;
-    let pca = KernelPca::new(Kernel::linear());
+    let pca = KernelPca::custom();
     for (what, value) in [("zero", 0.0), ("ones", 1.0), ("constant", 1e300), ("negative", -3.0), ("small", 1e-300)] {
         let gram = gram_of(n, |_, _| value);
         let model = pca.fit_gram(&gram)?;
@@ -51,7 +51,7 @@ fn gram_matrices_at_the_ends_of_the_range_are_sound_or_refused() {
             ("identity", gram_of(8, |i, j| if i == j { size } else { 0.0 }), 7),
             ("rank two", gram_of(8, |i, j| size * two(i.max(j), i.min(j))), 2),
         ] {
-            match KernelPca::new(Kernel::linear()).fit_gram(&gram) {
+            match KernelPca::custom().fit_gram(&gram) {
                 Err(e) if is_range(e.kind()) => {}
                 Err(e) => wrong.push(format!("{what} {size:e}: {e}")),
                 Ok(model) => {
@@ -73,7 +73,7 @@ fn gram_matrices_at_the_ends_of_the_range_are_sound_or_refused() {
 
 #[test]
 fn gram_matrices_that_are_none_are_refused() {
-    let pca = KernelPca::new(Kernel::linear());
+    let pca = KernelPca::custom();
     let mut gram = gram_of(5, |i, j| if i == j { 2.0 } else { 0.5 });
     gram.row_mut(1)[3] = 0.6;
     gram.row_mut(4)[2] = -0.7;
@@ -124,7 +124,7 @@ fn f32_product(x: &Points<f32>) -> Points<f32> {
 // P6
 #[test]
 fn the_rank_of_an_f32_gram_matrix_is_not_read_from_its_rounding() -> Result<()> {
-    let (mut asymmetric, pca) = (0, KernelPca::new(Kernel::linear()));
+    let (mut asymmetric, pca) = (0, KernelPca::custom());
     for seed in 37..42 {
         let x = to_f32(&normal(60, 3, seed));
         let gram = f32_product(&x);
@@ -154,6 +154,6 @@ fn the_rank_of_an_f32_gram_matrix_is_not_read_from_its_rounding() -> Result<()> 
 #[test]
 fn an_f32_asymmetry_among_f64_numbers_is_refused() {
     let gram = f32_product(&to_f32(&normal(60, 3, 37))).view().to_f64();
-    let error = KernelPca::new(Kernel::linear()).fit_gram(&gram).expect_err("not symmetric");
+    let error = KernelPca::custom().fit_gram(&gram).expect_err("not symmetric");
     assert!(matches!(error.kind(), ErrorKind::NotSymmetric { .. }), "{error}");
 }

@@ -27,11 +27,7 @@ fn what_does_not_fit_the_memory_is_refused_before_it_is_tried() {
     assert!(message.contains("1000000 points"), "{message}");
     assert!(gaussian.plan(1000, 10, &Exec::new()).is_ok());
     memory(gaussian.fit_with(&normal(600, 2, 1), &Exec::new().memory(1_000_000)).expect_err("1 MB"));
-    memory(
-        KernelPca::new(Kernel::linear())
-            .fit_gram_with(&gram_of(100, |_, _| 1.0), &Exec::new().memory(1000))
-            .expect_err("1 kB"),
-    );
+    memory(KernelPca::custom().fit_gram_with(&gram_of(100, |_, _| 1.0), &Exec::new().memory(1000)).expect_err("1 kB"));
     memory(
         diagnose::check_kernel(&kernel("linear"), &normal(600, 2, 1), &Exec::new().memory(1_000_000))
             .expect_err("1 MB"),
@@ -81,7 +77,7 @@ impl SymOp for Vast {
 
 #[test]
 fn functions_and_operators_that_do_not_fit_the_memory_are_not_called() {
-    let pca = KernelPca::new(Kernel::linear());
+    let pca = KernelPca::custom();
     let small = Exec::new().memory(100_000);
     let never = |_: &[f64], _: &[f64]| -> f64 { panic!("called though there is no memory for it") };
     let mut errors = vec![pca.fit_fn_with(&normal(100, 2, 1), never, &small).expect_err("100 kB")];

@@ -74,7 +74,7 @@ fn an_operator_that_gives_another_shape_is_refused() {
         // All columns at once, and in parts.
         for n in [10, 150] {
             let op = Shaped { n, shape };
-            let fitted = KernelPca::new(Kernel::linear()).fit_op(&op).expect_err(what);
+            let fitted = KernelPca::custom().fit_op(&op).expect_err(what);
             let matrix = op.to_matrix(&Exec::new()).expect_err(what);
             let centred = Centred(op).to_matrix(&Exec::new()).expect_err(what);
             for error in [fitted, matrix, centred] {
@@ -105,7 +105,7 @@ impl SymOp for Stored {
 fn a_stored_matrix_of_another_shape_is_refused() {
     for (n, b) in [(5, 4), (4, 5), (4, 4), (6, 6), (0, 0), (25, 1), (1, 25)] {
         let op = Stored(Block::from_fn(n, b, |i, j| if i == j { 1.0 } else { 0.0 }), 5);
-        let error = KernelPca::new(Kernel::linear()).fit_op(&op).expect_err("not 5 by 5");
+        let error = KernelPca::custom().fit_op(&op).expect_err("not 5 by 5");
         assert!(matches!(error.kind(), ErrorKind::Shape { .. }), "{n} {b}: {error}");
     }
 }

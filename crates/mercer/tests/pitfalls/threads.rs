@@ -4,7 +4,7 @@ use crate::common::bits;
 use crate::kernel;
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
-use mercer::{Exec, KMeans, Kernel, KernelPca, Moments, Pca, PcaModel, Points, Result, Route};
+use mercer::{Exec, KMeans, KernelPca, Moments, Pca, PcaModel, Points, Result, Route};
 
 #[test]
 fn the_number_of_threads_changes_no_bit_of_pca() -> Result<()> {
@@ -57,7 +57,7 @@ fn the_number_of_threads_changes_no_bit_of_a_given_gram_matrix() -> Result<()> {
     let gram = naive::gram(&kernel("laplacian(gamma=0.4)"), &normal(600, 2, 24));
     let run = |threads: usize| {
         let exec = Exec::new().threads(threads);
-        KernelPca::new(Kernel::linear()).components(20).fit_gram_with(&gram, &exec)?.to_parts()
+        KernelPca::custom().components(20).fit_gram_with(&gram, &exec)?.to_parts()
     };
     let one = run(1)?;
     assert!(one == run(2)? && one == run(7)?);

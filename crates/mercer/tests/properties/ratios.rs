@@ -6,7 +6,7 @@ use mercer::testing::conformance;
 use mercer::testing::matrices::{POINTS, SYMMETRIC, points, symmetric};
 use mercer::testing::naive;
 use mercer::testing::ratios::{THRESHOLD, difference, orthonormality, residual};
-use mercer::{Exec, Kernel, KernelPca, KernelPcaModel, Pca, Points, Result, diagnose};
+use mercer::{Exec, KernelPca, KernelPcaModel, Pca, Points, Result, diagnose};
 
 /// X'X of the points less their mean.
 fn scatter(x: &Points) -> Points {
@@ -49,7 +49,7 @@ fn eigenpairs_of_the_nasty_matrices_have_small_ratios() -> Result<()> {
     for number in 0..SYMMETRIC {
         for n in [2, 5, 20, 60] {
             let (name, gram) = symmetric(number, n);
-            let model = KernelPca::new(Kernel::linear()).fit_gram(&gram)?;
+            let model = KernelPca::custom().fit_gram(&gram)?;
             let what = format!("{name} of size {n}");
             let faults = faults_of_kernel_pca(&model, &gram);
             assert!(faults.is_empty(), "{what}: {faults:?}");
@@ -103,7 +103,7 @@ fn the_radius_encloses_what_the_oracle_finds() -> Result<()> {
             let model = KernelPca::new(entry.name.parse()?).fit(&x)?;
             let kernel = model.kernel().expect("a kernel").clone();
             let gram = naive::gram(&kernel, &x);
-            let given = KernelPca::new(Kernel::linear()).fit_gram(&gram)?;
+            let given = KernelPca::custom().fit_gram(&gram)?;
             let (truth, _) = naive::eigen(&naive::centred(&gram));
             // The oracle's own rounding is that of the plain values, which are larger than ours.
             let own = given.certificate().rounding();

@@ -110,7 +110,7 @@ fn exact_components_by_passes_are_those_of_one_machine() -> Result<()> {
     assert!((a.total() / b.total() - 1.0).abs() < 1e-10);
     assert!(aligned_difference(&model.scores(), &here.scores()) < 1e-4);
     assert!(model.certificate().worst() < 1e-8, "{}", model.certificate());
-    assert!(model.certificate().passes().swift > 0 && model.certificate().approximation().is_none());
+    assert!(model.certificate().passes().f32 > 0 && model.certificate().approximation().is_none());
     // New points: parts of the scores, block by block.
     let new = x.view().slice(100, 140);
     let mut scores = vec![0.0; 40 * 5];

@@ -1,0 +1,181 @@
+//! Choosing landmarks: kernel PCA by landmarks, where the exact one is out of reach or more than is needed.
+
+use super::landmark_basis::LandmarkBasis;
+use super::landmark_state::LandmarkState;
+use super::planning::{MOST_SAMPLE, room};
+use super::{KernelPca, KernelPcaModel};
+use crate::eigen::Approximation;
+use crate::error::Result;
+use crate::exec::{Exec, Progress};
+use crate::features::Standardise;
+use crate::kernel::Bound;
+use crate::landmarks;
+use crate::options::{Approx, Landmarks, MOST_GROWN};
+use crate::pca::Pca;
+use crate::plan::Plan;
+use crate::points::{Points, PointsRef};
+use crate::real::Real;
+use crate::rng::Rng;
+use crate::survey::Survey;
+
+/// Rows of the data for which the error is measured.
+pub(super) const SAMPLED: usize = 64;
+/// Rows that landmarks are chosen from, per landmark, and at least.
+const PER_LANDMARK: usize = 8;
+const LEAST_SAMPLE: usize = 4000;
+/// From so many points on, kernel values with landmarks are computed in f32 where that is good enough.
+const F32_FROM: u64 = 50_000;
+/// The share of a stated trace error that the sample has to be below, since it flatters itself.
+const MARGIN: f64 = 0.8;
+
+impl KernelPca {
+    /// What to say when a stated trace error was not reached.
+    pub(super) fn unreached(&self, found: &Approximation) -> Vec<String> {
+        let Approx::Landmarks(Landmarks::TraceError(stated)) = self.approx else { return Vec::new() };
+        let (m, reached) = (found.landmarks(), found.trace_share());
+        let said = format!("{m} landmarks leave {reached:.1e} of the variance, where {stated:.1e} was asked for");
+        if reached > stated { vec![said] } else { Vec::new() }
+    }
+
+    /// Rows that a [`Survey`] should sample, for landmarks to be chosen from.
+    pub fn sample_size(&self) -> usize {
+        let landmarks = match &self.approx {
+            Approx::Landmarks(landmarks) => landmarks.count(usize::MAX),
+            Approx::None | Approx::Auto => Landmarks::DEFAULT,
+        };
+        let wanted = PER_LANDMARK.saturating_mul(landmarks).clamp(LEAST_SAMPLE, MOST_SAMPLE.max(landmarks));
+        wanted.saturating_add(SAMPLED)
+    }
+
+    /// The landmarks and all else that stays fixed while points go by in batches, from a survey of them. Automatic parameters
+    /// of the kernel are taken from the sample.
+    ///
+    /// # Errors
+    /// Fewer than two points, a kernel that is not positive semi-definite, or parameters outside their domain.
+    pub fn basis(&self, survey: &Survey, exec: &Exec) -> Result<LandmarkBasis> {
+        let landmarks = self.landmarks_for(exec);
+        landmarks.validate()?;
+        let sample = survey.sample();
+        sample.view().check(2)?;
+        let n = usize::try_from(survey.n()).unwrap_or(usize::MAX);
+        let most = match landmarks {
+            Landmarks::TraceError(_) => room(sample.n(), exec),
+            _ => landmarks.count(n).min(sample.n().max(landmarks.count(0))),
+        };
+        Plan::by_landmarks(n, survey.d(), most, landmarks.clone(), String::new())
+            .allow(exec, "use fewer landmarks, or raise the memory budget")?;
+        let kernel = self.kernel_or_refuse()?;
+        let standardise = match self.standardise {
+            true => Some(Pca::new().standardise(true).location_of(survey.columns())?),
+            false => None,
+        };
+        let sample = Standardise::apply(standardise.as_ref(), sample.view());
+        exec.run(|| {
+            let bound = Bound::new(kernel, &sample)?;
+            self.basis_of(bound, standardise, &sample, &landmarks, survey.n() >= F32_FROM, exec)
+        })
+    }
+
+    /// From a sample in random order, as the kernel sees it.
+    fn basis_of(
+        &self,
+        bound: Bound,
+        standardise: Option<Standardise>,
+        sample: &Points<f64>,
+        landmarks: &Landmarks,
+        many: bool,
+        exec: &Exec,
+    ) -> Result<LandmarkBasis> {
+        exec.report(Progress::Landmarks);
+        let mut rng = Rng::new(exec.seed_value() ^ 0x6c61_6e64);
+        let n = sample.n();
+        // The last rows are for measuring, where there are enough of them.
+        let m = landmarks.count(n);
+        let measured = SAMPLED.min(n);
+        let rest = if n >= m + measured { n - measured } else { n };
+        let from = Points::from_fn(rest, sample.d(), |i, j| sample.row(i)[j]);
+        let sampled = Points::from_fn(measured, sample.d(), |i, j| sample.row(n - measured + i)[j]);
+        let chosen = match landmarks {
+            Landmarks::Uniform(_) => Points::from_fn(m.min(rest), from.d(), |i, j| from.row(i)[j]),
+            Landmarks::KMeans(_) if m >= rest => from,
+            Landmarks::KMeans(_) => landmarks::k_means(&from, bound.shift(), m, &mut rng, exec)?,
+            Landmarks::RpCholesky(_) if m >= rest => from,
+            Landmarks::RpCholesky(_) => landmarks::pivots(&bound, &from, m, 0.0, &mut rng, exec)?,
+            Landmarks::TraceError(share) => {
+                let most = m.min(rest).min(room(rest, exec));
+                landmarks::pivots(&bound, &from, most, MARGIN * share * centred_share(&bound, &from), &mut rng, exec)?
+            }
+            Landmarks::Given(points) => {
+                points.view().check_dimensions(bound.d())?;
+                Standardise::apply(standardise.as_ref(), points.view())
+            }
+        };
+        let chosen = if chosen.n() > 0 { chosen } else { Points::from_fn(1, sample.d(), |_, j| sample.row(0)[j]) };
+        let square = chosen.rows().map(|r| crate::linalg::dot(r, r)).fold(0.0, f64::max);
+        let narrow = many && bound.allows_f32(square) && !bound.uses_deviations();
+        LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), narrow, exec)
+    }
+
+    /// Points that are all here: the same two steps, and, for a stated trace error, more landmarks until it is reached.
+    pub(super) fn fit_landmarks<T: Real>(
+        &self,
+        x: PointsRef<'_, T>,
+        landmarks: &Landmarks,
+        exec: &Exec,
+    ) -> Result<KernelPcaModel> {
+        let kernel = self.kernel_or_refuse()?;
+        let standardise = if self.standardise { Some(Pca::new().standardise(true).location(x, exec)?) } else { None };
+        let bound = match &standardise {
+            Some(_) => Bound::new(kernel, &Standardise::apply(standardise.as_ref(), x))?,
+            None => Bound::new(kernel, x)?,
+        };
+        let many = x.n() as u64 >= F32_FROM;
+        let stated = if let Landmarks::TraceError(stated) = landmarks { Some(*stated) } else { None };
+        let (mut aim, mut before) = (landmarks.clone(), 0);
+        loop {
+            let size = PER_LANDMARK * aim.count(x.n()).min(MOST_GROWN);
+            let size = (size.clamp(LEAST_SAMPLE, MOST_SAMPLE.max(aim.count(x.n()))) + SAMPLED).min(x.n());
+            let sample = Standardise::apply(standardise.as_ref(), shuffled(x, size, exec.seed_value()).view());
+            let basis = self.basis_of(bound.clone(), standardise.clone(), &sample, &aim, many, exec)?;
+            let mut state = LandmarkState::new(&basis);
+            state.update(&basis, x, exec)?;
+            let model = self.finish(&basis, &state, exec)?;
+            let (Some(stated), Landmarks::TraceError(share)) = (stated, &aim) else { return Ok(model) };
+            let reached = model.certificate().approximation().map_or(0.0, |a| a.trace_share());
+            if reached <= stated {
+                return Ok(model);
+            }
+            let m = basis.landmarks();
+            let most = MOST_GROWN.min(room(sample.n(), exec)).min(sample.n() - SAMPLED.min(sample.n()));
+            if m >= most || *share <= landmarks::LEAST_SHARE {
+                return Ok(model); // with a note that it is not reached
+            }
+            // Where the sample has nothing more to give, the last word comes soon.
+            let closer = if m > before { (0.7 * stated / reached).min(0.7) } else { 1e-3 };
+            (aim, before) = (Landmarks::TraceError(share * closer), m);
+        }
+    }
+}
+
+/// The share of k(x, x) that is variance, about the mean behind the kernel: from a thousand pairs.
+fn centred_share(bound: &Bound, points: &Points<f64>) -> f64 {
+    let mut rng = Rng::new(0x7368_6172);
+    let (mut own, mut between) = (0.0, 0.0);
+    for _ in 0..1000 {
+        let (x, y) = (points.row(rng.below(points.n())), points.row(rng.below(points.n())));
+        own += bound.kernel().self_value(x);
+        between += bound.eval(x, y);
+    }
+    if own > 0.0 { (1.0 - between / own).clamp(1e-6, 1.0) } else { 1.0 }
+}
+
+/// So many rows in random order.
+fn shuffled<T: Real>(x: PointsRef<'_, T>, size: usize, seed: u64) -> Points<f64> {
+    let mut rng = Rng::new(seed ^ 0x7368_7566);
+    let mut order: Vec<usize> = (0..x.n()).collect();
+    for i in 0..size {
+        let j = i + rng.below(x.n() - i);
+        order.swap(i, j);
+    }
+    Points::from_fn(size, x.d(), |i, j| x.row(order[i])[j].to_f64())
+}

@@ -1,0 +1,220 @@
+//! The decisions of kernel PCA: which plan, and which one instead when a fit has learnt something.
+
+use super::KernelPca;
+use crate::error::{Bytes, Error, ErrorKind, Result};
+use crate::exec::Exec;
+use crate::kernel::Kernel;
+use crate::options::{Approx, Landmarks, MOST_GROWN};
+use crate::plan::{GramKind, PassPlan, PassTask, Plan, PlannedRoute, Replan};
+use crate::spectrum::Components;
+
+/// Up to this many points all eigenpairs are computed; for a matrix or an operator of the user's, which may have
+/// negative eigenvalues, up to so many.
+const DENSE_UP_TO: usize = 600;
+const DENSE_UP_TO_GIVEN: usize = 2000;
+/// Up to this many points all eigenvalues of a kernel that may have negative ones are computed: that takes seconds.
+const WHOLE_UP_TO: usize = 4000;
+/// Tolerances above this can be reached with passes in f32.
+const F32_ABOVE: f64 = 1e-9;
+/// Work beyond which [`Approx::Auto`] takes landmarks, in floating-point operations: about half an hour on two cores.
+const MUCH_WORK: f64 = 2e14;
+/// The fewest landmarks that are taken where memory is short.
+const LEAST_LANDMARKS: usize = 50;
+/// Points that landmarks are grown on, at most.
+pub(super) const MOST_SAMPLE: usize = 16_000;
+
+const FEWER_LANDMARKS: &str = "use fewer landmarks, or raise the memory budget";
+
+/// What a kernel PCA is about, as far as its plan depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) n: usize,
+    pub(super) d: usize,
+    pub(super) kind: GramKind,
+}
+
+impl KernelPca {
+    /// What fitting n points of d dimensions will do and need.
+    ///
+    /// # Errors
+    /// When it does not fit the memory budget, or an option is outside its domain.
+    pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        self.kernel_or_refuse()?;
+        let shape = Shape { n, d, kind: GramKind::Points };
+        match &self.approx {
+            Approx::None => self.exact_plan(shape, exec),
+            Approx::Landmarks(landmarks) if landmarks.are_all(n) => self.exact_plan(shape, exec),
+            Approx::Landmarks(landmarks) => self.landmark_plan(shape, landmarks.clone(), "requested", exec),
+            Approx::Auto => {
+                let exact = self.exact_plan(shape, exec);
+                // All components, or a share of the variance, cannot be had from some of the points.
+                if !matches!(self.components, Components::Count(_) | Components::UpTo(_))
+                    || !self.kernel().is_some_and(Kernel::is_psd)
+                {
+                    return exact;
+                }
+                let why = match &exact {
+                    Ok(plan) if plan.flops <= MUCH_WORK => return exact,
+                    Ok(plan) => format!("exact components of {n} points take about {:.0e} operations", plan.flops),
+                    Err(e) => match e.kind() {
+                        ErrorKind::Memory { needed, .. } => format!("exact components need {}", Bytes(*needed)),
+                        _ => return exact,
+                    },
+                };
+                self.landmark_plan(shape, self.landmarks_for(exec), &why, exec)
+            }
+        }
+    }
+
+    /// What fitting a Gram matrix of n points will do and need.
+    ///
+    /// # Errors
+    /// As [`KernelPca::plan`].
+    pub fn plan_gram(&self, n: usize, exec: &Exec) -> Result<Plan> {
+        self.refuse_kernel("a Gram matrix")?;
+        self.exact_plan(Shape { n, d: 1, kind: GramKind::Matrix }, exec)
+    }
+
+    /// What fitting an operator of n points will do and need.
+    ///
+    /// # Errors
+    /// As [`KernelPca::plan`].
+    pub fn plan_op(&self, n: usize, exec: &Exec) -> Result<Plan> {
+        self.refuse_kernel("an operator")?;
+        self.exact_plan(Shape { n, d: 1, kind: GramKind::Operator }, exec)
+    }
+
+    /// What fitting n points of d dimensions that come in batches will do and need: landmarks, unless exact components
+    /// are asked for.
+    ///
+    /// # Errors
+    /// As [`KernelPca::plan`].
+    pub fn plan_batches(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        match &self.approx {
+            Approx::None => self.plan(n, d, exec),
+            Approx::Auto | Approx::Landmarks(_) => {
+                self.kernel_or_refuse()?;
+                let shape = Shape { n, d, kind: GramKind::Points };
+                self.landmark_plan(shape, self.landmarks_for(exec), "the data is read batch by batch", exec)
+            }
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.components.validate("kernel pca")?;
+        self.kernel().map_or(Ok(()), Kernel::validate)?;
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            return Err(Error::parameter("kernel pca", "tolerance", self.tolerance, "0 < tolerance < 1"));
+        }
+        Ok(())
+    }
+
+    fn landmark_plan(&self, shape: Shape, landmarks: Landmarks, why: &str, exec: &Exec) -> Result<Plan> {
+        landmarks.validate()?;
+        self.validate()?;
+        let most = match landmarks {
+            Landmarks::TraceError(_) => room(shape.n.min(MOST_SAMPLE), exec).min(shape.n),
+            Landmarks::Uniform(_) | Landmarks::KMeans(_) | Landmarks::RpCholesky(_) | Landmarks::Given(_) => {
+                landmarks.count(shape.n)
+            }
+        };
+        let why = format!("{landmarks}: {why}");
+        Plan::by_landmarks(shape.n, shape.d, most, landmarks, why).allow(exec, FEWER_LANDMARKS)
+    }
+
+    /// All eigenpairs of the stored matrix where that is small or asked for, else the leading ones by passes.
+    pub(super) fn exact_plan(&self, shape: Shape, exec: &Exec) -> Result<Plan> {
+        self.validate()?;
+        let Shape { n, d, kind } = shape;
+        let remedy = match self.components {
+            _ if self.dense => "leave the choice of the solver to the plan: few components need no stored matrix",
+            Components::All => "ask for a number of components: few of them need no stored matrix",
+            Components::Count(_) | Components::UpTo(_) | Components::Share(_) => {
+                "fit fewer points, or raise the memory budget"
+            }
+        };
+        let dense = |why: String| Plan::dense(n, d, why);
+        let fits = dense(String::new()).bytes <= u128::from(exec.memory_budget());
+        // All eigenvalues are computed of a kernel that may have negative ones, as long as that fits and takes seconds.
+        let psd = self.kernel().is_some_and(Kernel::is_psd);
+        let (dense_up_to, because) = match kind {
+            _ if self.dense => (usize::MAX, "requested"),
+            GramKind::Matrix | GramKind::Operator => (DENSE_UP_TO_GIVEN, "few points"),
+            GramKind::Points if psd || !fits || n <= DENSE_UP_TO => (DENSE_UP_TO, "few points"),
+            GramKind::Points => (WHOLE_UP_TO, "the kernel may have negative eigenvalues, and points are not too many"),
+        };
+        let plan = match self.components.first_count() {
+            None => dense("all components are requested".into()),
+            Some(_) if n <= dense_up_to => dense(format!("{because} ({n}): all eigenpairs of the stored Gram matrix")),
+            Some((k, _)) if k > n / 10 && fits => {
+                dense(format!("{k} of {n} components are many: all eigenpairs of the stored Gram matrix"))
+            }
+            Some((k, share)) => {
+                let f32 = kind == GramKind::Points && self.tolerance > F32_ABOVE;
+                Plan::by_passes(&PassTask { n, d, k, kind, f32, share }, exec)
+            }
+        };
+        plan.allow(exec, remedy)
+    }
+
+    /// The plan for rows that lie elsewhere, which are never stored here: passes, in f32 if these rows allow it.
+    pub(super) fn remote_plan(&self, n: usize, d: usize, f32: bool, exec: &Exec) -> Result<Plan> {
+        self.validate()?;
+        let k = match self.components.first_count() {
+            Some((k, _)) => k.min(n - 1),
+            None => n - 1,
+        };
+        let task = PassTask { n, d, k, kind: GramKind::Operator, f32: f32 && self.tolerance > F32_ABOVE, share: None };
+        let mut plan = Plan::by_passes(&task, exec);
+        if let PlannedRoute::Passes(passes) = &mut plan.route {
+            passes.dense_fits = false;
+        }
+        plan.allow(exec, "ask for fewer components, or raise the memory budget")
+    }
+
+    /// Another plan, for a reason that a fit by `passes` has found.
+    pub(super) fn replan(&self, shape: Shape, passes: &PassPlan, reason: Replan, exec: &Exec) -> Result<Plan> {
+        let Shape { n, d, kind } = shape;
+        let share = self.components.first_count().and_then(|(_, share)| share);
+        let task = PassTask { n, d, k: passes.k, kind, f32: passes.f32, share };
+        match reason {
+            Replan::NeedsF64 => Plan::by_passes(&PassTask { f32: false, ..task }, exec)
+                .allow(exec, "fit fewer points, or raise the memory budget"),
+            Replan::Negative => Ok(Plan::dense(n, d, "the kernel has negative eigenvalues on these points".into())),
+            Replan::Components(k) if k > n / 10 && passes.dense_fits => {
+                Ok(Plan::dense(n, d, format!("the share of the variance takes {k} components or more")))
+            }
+            Replan::Components(k) => {
+                let mut next = Plan::by_passes(&PassTask { k, ..task }, exec)
+                    .allow(exec, "ask for a smaller share of the variance, or raise the memory budget")?;
+                if let PlannedRoute::Passes(next) = &mut next.route {
+                    next.cached = passes.cached; // tiles that are there stay there
+                }
+                Ok(next)
+            }
+        }
+    }
+
+    /// Whether negative eigenvalues are worth a look at all of them.
+    pub(super) fn looks_at_negative(&self, n: usize) -> bool {
+        n <= WHOLE_UP_TO
+    }
+
+    /// The landmarks that are used where components are not exact: those asked for, or as many as are usual, fewer where
+    /// memory is short.
+    pub fn landmarks_for(&self, exec: &Exec) -> Landmarks {
+        if let Approx::Landmarks(landmarks) = &self.approx {
+            return landmarks.clone();
+        }
+        let fits = |m: &usize| Plan::bytes_of_landmarks(*m) <= u128::from(exec.memory_budget());
+        let fewer = std::iter::successors(Some(Landmarks::DEFAULT), |m| Some(m * 4 / 5));
+        Landmarks::KMeans(fewer.take_while(|m| *m >= LEAST_LANDMARKS).find(fits).unwrap_or(LEAST_LANDMARKS))
+    }
+}
+
+/// As many landmarks as there is room for beside the factor that chooses them among n points, at least a few.
+pub(super) fn room(n: usize, exec: &Exec) -> usize {
+    let needed = |m: usize| Plan::bytes_of_landmarks(m) + (n as u128) * (m as u128) * 8;
+    let fewer = std::iter::successors(Some(MOST_GROWN), |m| Some(m * 4 / 5)).take_while(|m| *m >= LEAST_LANDMARKS);
+    fewer.filter(|m| needed(*m) <= u128::from(exec.memory_budget())).max().unwrap_or(LEAST_LANDMARKS)
+}

@@ -1,0 +1,278 @@
+//! A plan is executed, and made anew when the work has learnt something.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::passes::{Facts, Outcome};
+use super::planning::Shape;
+use super::{KernelPca, KernelPcaModel};
+use crate::block::{Block, fingerprint};
+use crate::eigen::{Precondition, Problem};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Exec;
+use crate::features::{Features, KernelFn, Standardise};
+use crate::kernel::Bound;
+use crate::kernel::tile::Form;
+use crate::landmarks::Preconditioner;
+use crate::op::{Dense, Gram, SymOp};
+use crate::pca::Pca;
+use crate::plan::{GramKind, PassPlan, Plan, PlannedRoute, Replan};
+use crate::points::{AnyPoints, Points, PointsRef};
+use crate::real::Real;
+
+/// The share of points far from the others beyond which passes in f32 do not pay.
+const MOST_FAR: f64 = 0.05;
+
+impl KernelPca {
+    /// Points with the kernel.
+    pub(super) fn run_points(&self, plan: Plan, x: AnyPoints<'_>, exec: &Exec) -> Result<KernelPcaModel> {
+        match x {
+            AnyPoints::F64(x) => self.run_points_of(plan, x, exec),
+            AnyPoints::F32(x) => self.run_points_of(plan, x, exec),
+        }
+    }
+
+    fn run_points_of<T: Real>(&self, plan: Plan, x: PointsRef<'_, T>, exec: &Exec) -> Result<KernelPcaModel> {
+        if plan.n != x.n() {
+            return Err(Error::shape("points of the plan", plan.n, x.n()));
+        }
+        if let Some(landmarks) = plan.landmarks() {
+            return exec.run(|| self.fit_landmarks(x, landmarks, exec));
+        }
+        let shape = Shape { n: x.n(), d: x.d(), kind: GramKind::Points };
+        let kernel = self.kernel_or_refuse()?;
+        exec.run(|| {
+            let standardise = match self.standardise {
+                true => Some(Pca::new().standardise(true).location(x, exec)?),
+                false => None,
+            };
+            let x = Standardise::apply(standardise.as_ref(), x);
+            let bound = Bound::new(kernel, &x)?; //                  automatic parameters become numbers
+            let gram = Gram::of_points(&bound, x).up_to_centring(); // M5, M6  K_ij = k(x_i, x_j)
+            let mut work = OnPoints { gram, gram32: None, preconditioner: None, passes: (0, 0) };
+            let mut plan = plan;
+            loop {
+                match &plan.route {
+                    PlannedRoute::Passes(passes) => {
+                        let facts = match work.prepare(passes, exec)? {
+                            Ok(facts) => facts,
+                            Err(reason) => {
+                                plan = self.replan(shape, passes, reason, exec)?;
+                                continue;
+                            }
+                        };
+                        match work.search(self, &facts, passes, exec)? {
+                            Outcome::Found(found, k) => {
+                                return self.finish_found(work.features(standardise), found, k, &facts);
+                            }
+                            Outcome::Again(reason) => plan = self.replan(shape, passes, reason, exec)?,
+                        }
+                    }
+                    PlannedRoute::Dense => {
+                        let stored = Dense::measure_block(work.gram.to_matrix(exec)?, f64::EPSILON)?;
+                        let error = work.gram.entry_error(stored.largest());
+                        return self.finish_matrix(work.features(standardise), stored, error, exec);
+                    }
+                    PlannedRoute::Landmarks(_) | PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
+                        return Err(not_of_this(&plan));
+                    }
+                }
+            }
+        })
+    }
+
+    /// Points with a function of the user's.
+    pub(super) fn run_function(
+        &self,
+        plan: Plan,
+        points: Points<f64>,
+        kernel: KernelFn,
+        exec: &Exec,
+    ) -> Result<KernelPcaModel> {
+        exec.run(|| {
+            let n = points.n();
+            let mut gram = Block::zeros(n, n);
+            gram.as_mut_slice().par_chunks_mut(n).enumerate().try_for_each(|(j, column)| -> Result<()> {
+                exec.check_cancelled()?;
+                column.iter_mut().enumerate().for_each(|(i, v)| *v = kernel(points.row(i), points.row(j)));
+                Ok(())
+            })?;
+            let dense = Dense::measure_block(gram, f64::EPSILON)?.symmetric()?;
+            self.run_stored(plan, dense, Features::KernelFn { kernel: Arc::clone(&kernel), points }, exec)
+        })
+    }
+
+    /// A Gram matrix of the user's.
+    pub(crate) fn run_gram(&self, plan: Plan, gram: AnyPoints<'_>, exec: &Exec) -> Result<KernelPcaModel> {
+        exec.run(|| {
+            let stored = match gram {
+                AnyPoints::F64(gram) => Dense::new(gram)?,
+                AnyPoints::F32(gram) => Dense::new(gram)?,
+            };
+            self.run_stored(plan, stored, Features::GramRow { n: gram.n() }, exec)
+        })
+    }
+
+    /// A stored Gram matrix.
+    fn run_stored(&self, plan: Plan, gram: Dense, features: Features, exec: &Exec) -> Result<KernelPcaModel> {
+        if gram.n() < 2 {
+            return Err(ErrorKind::TooFew { what: "points", found: gram.n(), needed: 2 }.into());
+        }
+        let error = gram.entry_error();
+        let own_key = if exec.has_journal() { gram.fingerprint() } else { 0 };
+        if let Some(passes) = plan.passes()
+            && let Some(diagonal) = gram.diagonal(exec)?
+            && let Some(model) = self.run_given(&gram, diagonal, &features, (Some(error), own_key), passes, exec)?
+        {
+            return Ok(model);
+        }
+        self.finish_matrix(features, gram, error, exec)
+    }
+
+    /// An operator of the user's.
+    pub(crate) fn run_op(&self, plan: Plan, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
+        exec.run(|| {
+            let features = Features::GramRow { n: op.n() };
+            if let Some(passes) = plan.passes()
+                && let Some(diagonal) = op.diagonal(exec)?
+                && let Some(model) = self.run_given(op, diagonal, &features, (None, 0), passes, exec)?
+            {
+                return Ok(model);
+            }
+            let remedy = "implement `diagonal` of the operator: a few components then need no stored matrix";
+            let plan = Plan::dense(op.n(), 1, String::new()).allow(exec, remedy)?;
+            let matrix = op.to_matrix(exec)?;
+            if (matrix.n(), matrix.b()) != (op.n(), op.n()) {
+                return Err(Error::shape("values of the operator's matrix", matrix.as_slice().len(), op.n() * op.n()));
+            }
+            self.run_stored(plan, Dense::measure_block(matrix, f64::EPSILON)?.symmetric()?, features, exec)
+        })
+    }
+
+    /// The leading components of a matrix or an operator whose entries are good to `entry_error`, and for which `own_key`
+    /// stands beside its diagonal; `None` where all pairs are the better way.
+    fn run_given(
+        &self,
+        op: &dyn SymOp,
+        diagonal: Vec<f64>,
+        features: &Features,
+        (entry_error, own_key): (Option<f64>, u64),
+        passes: &PassPlan,
+        exec: &Exec,
+    ) -> Result<Option<KernelPcaModel>> {
+        let entry_errors = Box::new(move |size| (entry_error.unwrap_or(8.0 * f64::EPSILON * size), 0.0));
+        let facts = Facts { diagonal, definite: false, entry_errors };
+        facts.check(op.n())?;
+        let rounding = |norm, largest| facts.rounding(norm, largest);
+        let problem = Problem {
+            f64: op,
+            f32: None,
+            precondition: None,
+            rounding: &rounding,
+            key: fingerprint(&facts.diagonal) ^ own_key,
+        };
+        let shape = Shape { n: op.n(), d: 1, kind: GramKind::Operator };
+        let (mut made, mut passes) = ((0, 0), passes.clone());
+        loop {
+            match self.search(&problem, &facts, &passes, &mut made, exec)? {
+                Outcome::Found(found, k) => return self.finish_found(features.clone(), found, k, &facts).map(Some),
+                Outcome::Again(reason) => {
+                    let plan = self.replan(shape, &passes, reason, exec)?;
+                    match plan.passes() {
+                        Some(next) => passes = next.clone(),
+                        None => return Ok(None),
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn not_of_this(plan: &Plan) -> Error {
+    Error::inconsistent(format!("a plan by the {} route is not one of kernel PCA", plan.route.name()))
+}
+
+/// Points under way: what was prepared stays when the plan changes.
+struct OnPoints {
+    gram: Gram,
+    gram32: Option<Gram<f32>>,
+    /// `None` as long as it was not tried.
+    preconditioner: Option<Option<Box<dyn Precondition>>>,
+    /// Passes that were made, in f32 and in f64.
+    passes: (usize, usize),
+}
+
+impl OnPoints {
+    /// Makes ready what the plan asks for, or says why it cannot be done so.
+    fn prepare(&mut self, plan: &PassPlan, exec: &Exec) -> Result<std::result::Result<Facts, Replan>> {
+        let bound = self.gram.bound().clone();
+        if plan.f32 && self.gram32.is_none() {
+            if !bound.allows_f32(self.gram.square()) {
+                return Ok(Err(Replan::NeedsF64));
+            }
+            let gram32 = self.gram.to_f32();
+            if gram32.far_share() >= MOST_FAR {
+                return Ok(Err(Replan::NeedsF64));
+            }
+            self.gram32 = Some(gram32.cached(plan.cached));
+        }
+        if !plan.f32 {
+            self.gram.cache(plan.cached);
+        }
+        let facts = self.facts(exec)?;
+        // |k(x, y)| is at most the larger of k(x, x) and k(y, y): what overflows does so here.
+        facts.check(self.gram.n())?;
+        if self.preconditioner.is_none() {
+            let points = self.gram.rows().points();
+            self.preconditioner = Some(match (plan.pivots, &self.gram32) {
+                (0, _) => None,
+                // A wide kernel is 1 less a small number: f32 would keep little of it.
+                (r, Some(gram32)) if !bound.uses_deviations() => {
+                    Preconditioner::new(&bound, gram32.rows(), points, r, exec)?.map(|p| Box::new(p) as Box<_>)
+                }
+                (r, _) => {
+                    Preconditioner::new(&bound, self.gram.rows(), points, r, exec)?.map(|p| Box::new(p) as Box<_>)
+                }
+            });
+        }
+        Ok(Ok(facts))
+    }
+
+    fn search(&mut self, spec: &KernelPca, facts: &Facts, plan: &PassPlan, exec: &Exec) -> Result<Outcome> {
+        let rounding = |norm, largest| facts.rounding(norm, largest);
+        let problem = Problem {
+            f64: &self.gram,
+            f32: self.gram32.as_ref().map(|g| g as &dyn SymOp),
+            precondition: self.preconditioner.as_ref().and_then(|p| p.as_deref()),
+            rounding: &rounding,
+            key: match exec.has_journal() {
+                true => {
+                    let kernel: Vec<f64> = self.gram.bound().kernel().to_string().bytes().map(f64::from).collect();
+                    fingerprint(self.gram.rows().points().as_slice()) ^ fingerprint(&kernel)
+                }
+                false => 0,
+            },
+        };
+        spec.search(&problem, facts, plan, &mut self.passes, exec)
+    }
+
+    fn facts(&self, exec: &Exec) -> Result<Facts> {
+        let bound = self.gram.bound().clone();
+        let (square, reach) = (self.gram.square(), self.gram.rows().reach());
+        let reach32 = self.gram32.as_ref().map(|g| g.rows().reach());
+        Ok(Facts {
+            diagonal: self.gram.diagonal(exec)?.unwrap_or_default(),
+            definite: bound.kernel().is_psd(),
+            entry_errors: Box::new(move |size| {
+                let in_f32 = |reach| bound.entry_error(square, reach, size, f64::from(f32::EPSILON));
+                (bound.entry_error(square, reach, size, f64::EPSILON), reach32.map_or(0.0, in_f32))
+            }),
+        })
+    }
+
+    fn features(self, standardise: Option<Standardise>) -> Features {
+        let bound = self.gram.bound().clone();
+        Features::Kernel { bound, rows: self.gram.into_rows(), standardise, form: Form::UpToCentring }
+    }
+}

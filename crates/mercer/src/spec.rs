@@ -1,0 +1,252 @@
+//! Spec: what is to be fitted, as one record that every front reads and writes; and Source: what it is fitted to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Exec;
+use crate::kernel_pca::{KernelPca, KernelPcaModel, LandmarkState};
+use crate::model::AnyModel;
+use crate::op::SymOp;
+use crate::options::Route;
+use crate::pca::{Pca, PcaModel};
+use crate::plan::Plan;
+use crate::points::{AnyPoints, Points, PointsRef};
+use crate::real::Real;
+use crate::spectrum::Components;
+use crate::survey::Survey;
+
+/// What is to be fitted: PCA, PCA of an embedding, or kernel PCA, with all options.
+///
+/// It can be written as JSON (or in any format of serde) and read back: the command's options, a request of the page,
+/// the parameters of the Python classes and the manifest of a checkpoint are all this one record.
+///
+/// # Example
+/// ```
+/// use mercer::{Exec, Points, Source, Spec};
+/// let spec: Spec = serde_json::from_str(
+///     r#"{"method": "kernel_pca", "kernel": "gaussian(gamma=median)", "components": 2}"#,
+/// )?;
+/// let x = Points::from_fn(50, 3, |i, j| ((i * (j + 2)) as f64).sin());
+/// let exec = Exec::new();
+/// let source = Source::points(&x);
+/// let plan = spec.plan(&source, &exec)?; // what will be done, and what it needs
+/// let model = spec.run(plan, source, &exec)?.model; // and that is what is done
+/// assert_eq!(model.components(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "method", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Spec {
+    /// PCA of points or of their explicit embedding.
+    Pca(Pca),
+    /// Kernel PCA.
+    KernelPca(KernelPca),
+}
+
+impl From<Pca> for Spec {
+    fn from(pca: Pca) -> Self {
+        Spec::Pca(pca)
+    }
+}
+
+impl From<KernelPca> for Spec {
+    fn from(kernel_pca: KernelPca) -> Self {
+        Spec::KernelPca(kernel_pca)
+    }
+}
+
+/// What a model is fitted to.
+#[non_exhaustive]
+pub enum Source<'a> {
+    /// Points in memory.
+    Points(AnyPoints<'a>),
+    /// A Gram matrix.
+    Gram(AnyPoints<'a>),
+    /// An operator: the Gram matrix of anything.
+    Operator(&'a dyn SymOp),
+    /// Points that come in batches, as often as they are asked for.
+    Batches(&'a mut dyn Batches),
+}
+
+/// Points that come in batches. A call of [`Batches::each`] is one pass over the data.
+pub trait Batches {
+    /// The number of dimensions.
+    fn d(&self) -> usize;
+
+    /// The number of points, where it is known beforehand.
+    fn n(&self) -> Option<u64>;
+
+    /// Hands over all batches in order, the same ones in every pass, until `take` fails.
+    ///
+    /// # Errors
+    /// What `take` fails with, or [`ErrorKind::Source`] with what the source itself has to say.
+    fn each(&mut self, take: &mut dyn FnMut(AnyPoints<'_>) -> Result<()>) -> Result<()>;
+}
+
+impl<'a> Source<'a> {
+    /// Points in memory.
+    pub fn points<T: Real>(points: impl Into<PointsRef<'a, T>>) -> Self {
+        Source::Points(points.into().into())
+    }
+
+    /// A Gram matrix.
+    pub fn gram<T: Real>(gram: impl Into<PointsRef<'a, T>>) -> Self {
+        Source::Gram(gram.into().into())
+    }
+}
+
+/// A model and what was learnt about the data on the way.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Fitted {
+    /// The model.
+    pub model: AnyModel,
+    /// The number of points.
+    pub n: u64,
+    /// The smallest and the largest value of each dimension, where the fit came across them.
+    pub ranges: Vec<(f64, f64)>,
+    /// What is said beside the model's own notes.
+    pub notes: Vec<String>,
+}
+
+impl Spec {
+    /// How many components are wanted.
+    pub fn components(&self) -> Components {
+        match self {
+            Spec::Pca(pca) => pca.components_wanted(),
+            Spec::KernelPca(kernel) => kernel.components_wanted(),
+        }
+    }
+
+    /// The same with another number of components.
+    pub fn with_components(self, components: impl Into<Components>) -> Self {
+        match self {
+            Spec::Pca(pca) => Spec::Pca(pca.components(components)),
+            Spec::KernelPca(kernel) => Spec::KernelPca(kernel.components(components)),
+        }
+    }
+
+    /// What a fit of this source will do and need.
+    ///
+    /// # Errors
+    /// When it does not fit the memory budget, an option is outside its domain, or the method takes no such source.
+    pub fn plan(&self, source: &Source<'_>, exec: &Exec) -> Result<Plan> {
+        match (self, source) {
+            (Spec::Pca(pca), Source::Points(x)) => pca.plan(x.n(), x.d(), exec),
+            (Spec::Pca(pca), Source::Batches(batches)) => pca.plan_batches(known(*batches), batches.d(), exec),
+            (Spec::Pca(_), Source::Gram(_) | Source::Operator(_)) => Err(not_for_pca()),
+            (Spec::KernelPca(kernel), Source::Points(x)) => kernel.plan(x.n(), x.d(), exec),
+            (Spec::KernelPca(kernel), Source::Gram(gram)) => kernel.plan_gram(gram.n(), exec),
+            (Spec::KernelPca(kernel), Source::Operator(op)) => kernel.plan_op(op.n(), exec),
+            (Spec::KernelPca(kernel), Source::Batches(batches)) => {
+                kernel.plan_batches(known(*batches), batches.d(), exec)
+            }
+        }
+    }
+
+    /// Fits a source: plans, and does what was planned.
+    ///
+    /// # Errors
+    /// As [`Spec::plan`], and whatever stops the fit.
+    pub fn fit(&self, source: Source<'_>, exec: &Exec) -> Result<Fitted> {
+        let plan = self.plan(&source, exec)?;
+        self.run(plan, source, exec)
+    }
+
+    /// Fits a source as planned.
+    ///
+    /// # Errors
+    /// Whatever stops the fit, and when the plan is of another source.
+    pub fn run(&self, plan: Plan, source: Source<'_>, exec: &Exec) -> Result<Fitted> {
+        let whole = |model: AnyModel, n: usize| Fitted { model, n: n as u64, ranges: Vec::new(), notes: Vec::new() };
+        match (self, source) {
+            (Spec::Pca(pca), Source::Points(x)) => Ok(whole(AnyModel::Pca(pca.run_planned(plan, x, exec)?), x.n())),
+            (Spec::Pca(pca), Source::Batches(batches)) => pca.run_batches(batches, exec),
+            (Spec::Pca(_), Source::Gram(_) | Source::Operator(_)) => Err(not_for_pca()),
+            (Spec::KernelPca(kernel), Source::Points(x)) => {
+                Ok(whole(AnyModel::KernelPca(kernel.run_planned(plan, x, exec)?), x.n()))
+            }
+            (Spec::KernelPca(kernel), Source::Gram(gram)) => {
+                Ok(whole(AnyModel::KernelPca(kernel.run_gram(plan, gram, exec)?), gram.n()))
+            }
+            (Spec::KernelPca(kernel), Source::Operator(op)) => {
+                Ok(whole(AnyModel::KernelPca(kernel.run_op(plan, op, exec)?), op.n()))
+            }
+            (Spec::KernelPca(kernel), Source::Batches(batches)) => kernel.run_batches(&plan, batches, exec),
+        }
+    }
+}
+
+/// The number of points, as large as it gets where it is not known.
+fn known(batches: &dyn Batches) -> usize {
+    batches.n().map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+fn not_for_pca() -> Error {
+    ErrorKind::Unsupported {
+        what: "PCA is fitted to points, not to a Gram matrix or an operator".into(),
+        remedy: "use kernel PCA without a kernel".into(),
+    }
+    .into()
+}
+
+impl Pca {
+    /// One pass over the batches; a second one, by the svd route, where small components would lose their digits.
+    fn run_batches(&self, batches: &mut dyn Batches, exec: &Exec) -> Result<Fitted> {
+        let pass = |pca: &Pca, batches: &mut dyn Batches| -> Result<(PcaModel, u64, Vec<(f64, f64)>)> {
+            let mut state = pca.state(batches.d())?;
+            batches.each(&mut |batch| state.update_any(batch, exec))?;
+            let model = pca.finish(&state, exec)?;
+            let ranges = if model.embedding().is_identity() { state.ranges() } else { Vec::new() };
+            Ok((model, state.n(), ranges))
+        };
+        let (mut model, n, ranges) = pass(self, batches)?;
+        let mut notes = Vec::new();
+        if model.loses_digits() && self.chosen_route() == Route::Auto {
+            let lost = model.notes().first().cloned().unwrap_or_default();
+            model = pass(&self.clone().route(Route::Svd), batches)?.0;
+            notes.push(format!("covariance route replaced by svd, in a second pass over the data: {lost}"));
+        }
+        Ok(Fitted { model: AnyModel::Pca(model), n, ranges, notes })
+    }
+}
+
+impl KernelPca {
+    /// Two passes over the batches: a sample to choose landmarks from, then sums over all points.
+    fn run_batches(&self, plan: &Plan, batches: &mut dyn Batches, exec: &Exec) -> Result<Fitted> {
+        let Some(landmarks) = plan.landmarks() else {
+            return Err(ErrorKind::Unsupported {
+                what: "exact kernel PCA needs all points in memory, and these come in batches".into(),
+                remedy: "use landmarks, or read all points".into(),
+            }
+            .into());
+        };
+        let spec = self.clone().landmarks(landmarks.clone());
+        let mut survey = Survey::new(batches.d(), spec.sample_size(), 0);
+        batches.each(&mut |batch| survey.update_any(batch, exec))?;
+        let basis = spec.basis(&survey, exec)?;
+        let mut state = LandmarkState::new(&basis);
+        batches.each(&mut |batch| state.update_any(&basis, batch, exec))?;
+        let model: KernelPcaModel = spec.finish(&basis, &state, exec)?;
+        let mut notes = Vec::new();
+        if survey.n() > survey.sample().n() as u64 {
+            notes
+                .push(format!("landmarks and automatic parameters come from a sample of {} rows", survey.sample().n()));
+        }
+        Ok(Fitted { model: AnyModel::KernelPca(model), n: state.n(), ranges: survey.ranges(), notes })
+    }
+}
+
+impl AnyModel {
+    /// Scores of the points that the model was fitted to, which are given again: a model by landmarks keeps none of them.
+    ///
+    /// # Errors
+    /// As [`AnyModel::transform`].
+    pub fn fitted_scores<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Points<f64>> {
+        match self {
+            AnyModel::KernelPca(model) if model.is_exact() => Ok(model.scores()),
+            AnyModel::Pca(_) | AnyModel::KernelPca(_) | AnyModel::Nystroem(_) => self.transform(points, exec),
+        }
+    }
+}
