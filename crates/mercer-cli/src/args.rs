@@ -541,7 +541,7 @@ pub(crate) struct DemoArgs {
 }
 
 /// The error message and its help on one line, as clap expects.
-fn told(e: mercer::Error) -> String {
+fn one_line(e: mercer::Error) -> String {
     match e.help() {
         Some(help) => format!("{e}; {help}"),
         None => e.to_string(),
@@ -549,11 +549,11 @@ fn told(e: mercer::Error) -> String {
 }
 
 fn kernel(text: &str) -> Result<Kernel, String> {
-    text.parse().map_err(told)
+    text.parse().map_err(one_line)
 }
 
 fn embedding(text: &str) -> Result<Embedding, String> {
-    text.parse().map_err(told)
+    text.parse().map_err(one_line)
 }
 
 fn components(text: &str) -> Result<Components, String> {
