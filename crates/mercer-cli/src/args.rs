@@ -420,7 +420,7 @@ pub(crate) struct ShownArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// Colour points by this label or numeric column [default: label column]
-    #[arg(help_heading = "Picture", long, value_name = "COLUMN")]
+    #[arg(help_heading = "Plot", long, value_name = "COLUMN")]
     pub(crate) by: Option<String>,
 }
 
@@ -432,15 +432,15 @@ pub(crate) struct PlotArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
     /// Choose the kind of plot
-    #[arg(help_heading = "Picture", long, value_enum, default_value = "scores", value_name = "KIND")]
+    #[arg(help_heading = "Plot", long, value_enum, default_value = "scores", value_name = "KIND")]
     pub(crate) kind: PlotKind,
     /// Plot these two components, as in 1,3 [default: 1,2]
     ///
     /// For --kind reconstruction: two columns by name [default: the two with the largest variance]
-    #[arg(help_heading = "Picture", long, value_name = "A,B")]
+    #[arg(help_heading = "Plot", long, value_name = "A,B")]
     pub(crate) axes: Option<String>,
     /// Plot density instead of points [default: if over 20,000 points, uncoloured]
-    #[arg(help_heading = "Picture", long)]
+    #[arg(help_heading = "Plot", long)]
     pub(crate) density: bool,
     /// Draw as text
     #[arg(help_heading = "Output", long, conflicts_with_all = ["output", "format"])]
