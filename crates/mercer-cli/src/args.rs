@@ -1,56 +1,58 @@
-//! The options of the command, each defined once.
+//! The command-line options, each defined once.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mercer::{Components, Embedding, Kernel};
 use mercer_io::{Format, Header, Missing};
 
-/// PCA and kernel PCA done right.
+/// Compute PCA and kernel PCA.
 #[derive(Debug, Parser)]
 #[command(name = "mercer", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(
-    after_help = "DATA is a file (CSV, TSV, also as .gz and .zst, NPY, Parquet), several, a folder of them, - for standard input,\n\
-                  or an embedded set (`mercer data`)."
+    after_help = "DATA is one or more files (CSV, TSV, NPY, Parquet; CSV and TSV also as .gz or .zst), a folder,\n\
+                  - for standard input, or an embedded data set (`mercer data`)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Say nothing but the data and errors
+    /// Print only results and errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Colours
+    /// Use colours in the output
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub(crate) color: Color,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Fit PCA, or kernel PCA with --kernel, and write scores and model
+    /// Fit PCA, or kernel PCA with --kernel; write scores and model
     Fit(FitArgs),
-    /// Scores of new data by a fitted model
+    /// Compute the scores of new data with a fitted model
     Transform(TransformArgs),
-    /// Data back from scores, or the part of data that a model keeps: by PCA, or by the gaussian kernel's pre-images
+    /// Reconstruct data from scores, or project data onto a model
+    ///
+    /// Works for PCA, and for kernel PCA with the gaussian kernel (by pre-images)
     Reconstruct(ReconstructArgs),
-    /// What a model file holds
+    /// Show the contents of a model file
     Info(InfoArgs),
-    /// Cluster the scores of PCA and of kernel PCA, and compare with labels
+    /// Cluster the scores of PCA and kernel PCA; compare with labels
     Compare(CompareArgs),
-    /// Check Mercer's conditions: symmetric, positive semi-definite
+    /// Check that a kernel is symmetric and positive semi-definite
     Check(CheckArgs),
-    /// Pictures: scores, scree, loadings, kernel matrix, contours, reconstruction
+    /// Plot scores, scree, loadings, kernel matrix, contours or reconstruction
     Plot(PlotArgs),
-    /// One HTML page that tells what was found, for people who were not there
+    /// Write a self-contained HTML report
     Report(ReportArgs),
-    /// A page in the browser, on this machine only, where moving a slider refits the model
+    /// Open a local web page to explore kernels with sliders
     Explore(ExploreArgs),
-    /// Every step of the textbook on a few rows, with its equation
+    /// Print each step of the derivation on a few rows
     Steps(StepsArgs),
-    /// The kernels, their parameters and formulas
+    /// List the kernels with their parameters and formulas
     Kernels(KernelsArgs),
-    /// The embedded data sets
+    /// List the embedded data sets, or print one
     Data(DataSetArgs),
-    /// PCA against kernel PCA on embedded data, with pictures
+    /// Compare PCA and kernel PCA on embedded data, with plots
     Demo(DemoArgs),
 }
 
@@ -63,21 +65,25 @@ pub(crate) enum Color {
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// Threads; results do not depend on it [default: one per core]
+    /// Number of threads; results do not depend on it [default: one per core]
     #[arg(short = 'j', long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Memory that may be used, as 500M or 8G [default: 60 % of what is free]
+    /// Limit memory use, as in 500M or 8G [default: 60 % of free memory]
+    ///
+    /// Data that does not fit is read batch by batch. A fit that needs more memory is refused before it starts
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
-    /// Seed of whatever is drawn at random
+    /// Random seed
     #[arg(long, global = true, default_value_t = 0, value_name = "N")]
     pub(crate) seed: u64,
 }
 
-/// Which data, and how it is read.
+/// The data and how to read it.
 #[derive(Args, Debug)]
 pub(crate) struct DataArgs {
-    /// Files of the same columns, a folder of them, - for standard input, or embedded set
+    /// Files, a folder, - (standard input), or an embedded data set
+    ///
+    /// Several files, or the files of a folder, must have the same columns
     #[arg(required = true)]
     pub(crate) data: Vec<String>,
     #[command(flatten)]
@@ -87,31 +93,33 @@ pub(crate) struct DataArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct ReadArgs {
-    /// Columns to use: names, ranges a:f, numbers from 1, @numbers, @text; !x leaves out
+    /// Use only these columns [default: all numeric columns]
+    ///
+    /// A list of names, ranges (a:f), column numbers from 1, @numbers or @text; !x excludes column x
     #[arg(short, long, value_name = "LIST")]
     pub(crate) select: Option<String>,
-    /// Column of labels: kept, not computed with
+    /// Copy this label column to the output; do not fit it
     #[arg(long, value_name = "COLUMN")]
     pub(crate) label: Option<String>,
-    /// Column of identifiers: kept as written, not computed with
+    /// Copy this identifier column unchanged to the output; do not fit it
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Vec<String>,
-    /// Missing values: refuse, fill with the column's mean, or drop the row
+    /// Handle missing values: error, mean of the column, or drop the row
     #[arg(long, value_enum, default_value = "error", value_name = "WHAT")]
     pub(crate) missing: MissingArg,
-    /// What stands between fields [default: what the first line has most of]
+    /// Field delimiter [default: detected from the first line]
     #[arg(short, long, value_name = "CHAR", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
-    /// Whether the first line has names
+    /// Read column names from the first line
     #[arg(long, value_enum, default_value = "auto", value_name = "WHETHER")]
     pub(crate) header: HeaderArg,
-    /// The first line has no names: --header no
+    /// Same as --header no
     #[arg(short = 'n', long, conflicts_with = "header")]
     pub(crate) no_headers: bool,
-    /// Lines to pass over at the start
+    /// Skip this many leading lines
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) skip: usize,
-    /// Format of the data [default: by name or content]
+    /// Input format [default: detected from the name or content]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<FormatArg>,
 }
@@ -169,59 +177,67 @@ impl From<FormatArg> for Format {
     }
 }
 
-/// A kernel by name or expression, and its most common parameters as options.
+/// A kernel and its most common parameters.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Kernel")]
 pub(crate) struct KernelArgs {
-    /// Kernel: a name, an expression like '0.5*gaussian(gamma=median) + linear', or precomputed
+    /// Kernel: a name, an expression, or precomputed
+    ///
+    /// An expression looks like '0.5*gaussian(gamma=median) + linear'. precomputed means that DATA is a Gram matrix.
+    /// `mercer kernels` lists the kernels. Without --kernel, a model is linear PCA
     #[arg(long, value_name = "KERNEL")]
     pub(crate) kernel: Option<String>,
-    /// gamma of the kernel: a number, median, scale or 1/d
+    /// Set gamma of the kernel: a number, median, scale or 1/d
     #[arg(long, requires = "kernel", value_name = "GAMMA", allow_hyphen_values = true)]
     pub(crate) gamma: Option<String>,
-    /// degree of the kernel
+    /// Set degree of the kernel
     #[arg(long, requires = "kernel", value_name = "N")]
     pub(crate) degree: Option<String>,
-    /// coef0 of the kernel
+    /// Set coef0 of the kernel
     #[arg(long, requires = "kernel", value_name = "X", allow_hyphen_values = true)]
     pub(crate) coef0: Option<String>,
 }
 
-/// What is fitted.
+/// The model to fit.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// Components: a number, a share of the variance like 0.95, or all [default: 10, or as many as there are]
+    /// Number of components, share of the variance (0.95), or all [default: up to 10]
     #[arg(help_heading = "Model", short = 'k', long, value_name = "K", value_parser = components)]
     pub(crate) components: Option<Components>,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// PCA of an explicit embedding: monomials:M, or monomials:M:OFFSET for degrees up to M
+    /// Embed the points first: monomials:M or monomials:M:OFFSET
+    ///
+    /// monomials:M uses all monomials of degree M; monomials:M:OFFSET uses those of degree up to M
     #[arg(help_heading = "Model", long, value_name = "EMBEDDING", value_parser = embedding, conflicts_with = "kernel")]
     pub(crate) embed: Option<Embedding>,
-    /// Divide columns by their standard deviation
+    /// Divide each column by its standard deviation
     #[arg(help_heading = "Model", long)]
     pub(crate) scale: bool,
-    /// Do not subtract the mean: the plain correlation matrix (1/n) sum x x'
+    /// Do not subtract the mean: decompose (1/n) sum x x'
     #[arg(help_heading = "Model", long, conflicts_with = "kernel")]
     pub(crate) no_center: bool,
-    /// Divide scores by their standard deviation
+    /// Divide the scores by their standard deviation
     #[arg(help_heading = "Model", long, conflicts_with = "kernel")]
     pub(crate) whiten: bool,
-    /// Residual that is good enough, relative to the largest eigenvalue, where components are found by passes
-    /// [default: 1e-6]. Components are then exact, never by landmarks
+    /// Stop at this residual, relative to the largest eigenvalue [default: 1e-6]
+    ///
+    /// Applies to fits by passes over the Gram matrix. Forces exact components: landmarks are not used
     #[arg(help_heading = "Model", long, value_name = "TOL", requires = "kernel")]
     pub(crate) tolerance: Option<f64>,
-    /// Exact, or by landmarks: none, nystroem, nystroem=M for M landmarks, or auto, which takes landmarks where exact
-    /// components would not fit the memory or take more than about half an hour on two cores, unless a tolerance is given
+    /// Use Nystroem landmarks: auto, none, nystroem or nystroem=M
+    ///
+    /// none is exact. nystroem=M uses M landmarks. auto is exact unless that exceeds --memory or would take more than
+    /// about 30 minutes on two cores; it is always exact if --tolerance is given
     #[arg(help_heading = "Model", long, value_name = "HOW", requires = "kernel", default_value = "auto", value_parser = approx)]
     pub(crate) approx: ApproxArg,
-    /// How landmarks are chosen: kmeans, uniform, rpcholesky, or the file that has them [default: kmeans]
+    /// Choose landmarks by kmeans, uniform or rpcholesky, or read a file [default: kmeans]
     #[arg(help_heading = "Model", long, value_name = "HOW", requires = "kernel")]
     pub(crate) landmarks: Option<String>,
-    /// As many landmarks as leave at most this share of the variance
+    /// Add landmarks until they lose at most this share of the variance
     #[arg(help_heading = "Model", long, value_name = "SHARE", requires = "kernel", conflicts_with = "landmarks")]
     pub(crate) trace_error: Option<f64>,
-    /// Which matrix is decomposed
+    /// Choose the matrix to decompose
     #[arg(
         help_heading = "Model",
         long,
@@ -233,12 +249,12 @@ pub(crate) struct ModelArgs {
     pub(crate) route: RouteArg,
 }
 
-/// Whether components are exact.
+/// Whether kernel PCA is exact or approximate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ApproxArg {
     Auto,
     None,
-    /// So many landmarks, or as many as are usual.
+    /// With this many landmarks, or the usual number.
     Nystroem(Option<usize>),
 }
 
@@ -261,32 +277,34 @@ pub(crate) struct FitArgs {
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Write PREFIX.scores.csv, PREFIX.eigenvalues.csv, PREFIX.loadings.csv (linear models) and
-    /// PREFIX.mercer.safetensors; - writes the scores to standard output
+    /// Write files that begin with PREFIX, or scores to standard output (-)
+    ///
+    /// The files are PREFIX.scores.csv, PREFIX.eigenvalues.csv, PREFIX.loadings.csv (linear models only) and
+    /// PREFIX.mercer.safetensors (the model)
     #[arg(help_heading = "Output", short, long, value_name = "PREFIX", value_parser = prefix)]
     pub(crate) output: Option<String>,
-    /// Format of scores, eigenvalues and loadings
+    /// Output format of scores, eigenvalues and loadings
     #[arg(help_heading = "Output", long, value_enum, default_value = "csv", value_name = "FORMAT")]
     pub(crate) format: FormatArg,
     /// Print the result as JSON
     #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
-    /// Print the plan and stop
+    /// Print the plan and exit without fitting
     #[arg(help_heading = "Output", long)]
     pub(crate) explain: bool,
-    /// Write no scores: the model alone is had in fewer looks at data that is read batch by batch
+    /// Do not write scores (saves one pass when streaming)
     #[arg(help_heading = "Output", long)]
     pub(crate) no_scores: bool,
-    /// Read the data batch by batch, also where it would fit the memory
+    /// Read the data batch by batch even if it fits in memory
     #[arg(help_heading = "Reading", long)]
     pub(crate) stream: bool,
-    /// No picture of the scores after the fit; there is none either where the output is no terminal
+    /// Do not plot the scores on the terminal after the fit
     #[arg(help_heading = "Output", long)]
     pub(crate) no_plot: bool,
-    /// Keep each finished pass of a long fit in this folder, until the fit is done
+    /// Save each finished pass to this folder until the fit ends
     #[arg(help_heading = "Long runs", long, value_name = "DIR", requires = "kernel")]
     pub(crate) checkpoint: Option<String>,
-    /// Go on from the checkpoint, with the same result as if nothing had happened
+    /// Resume from the checkpoint; the result is identical
     #[arg(help_heading = "Long runs", long, requires = "checkpoint")]
     pub(crate) resume: bool,
 }
@@ -305,10 +323,10 @@ pub(crate) struct TransformArgs {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Add a column with the squared error that the components leave of each point
+    /// Add a column with the squared reconstruction error of each point
     #[arg(help_heading = "Output", long)]
     pub(crate) errors: bool,
-    /// Read the data batch by batch, also where it would fit the memory
+    /// Read the data batch by batch even if it fits in memory
     #[arg(help_heading = "Reading", long)]
     pub(crate) stream: bool,
     #[command(flatten)]
@@ -317,10 +335,10 @@ pub(crate) struct TransformArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct OutputArgs {
-    /// File to write, - for standard output
+    /// Write to this file, or to standard output (-)
     #[arg(help_heading = "Output", short, long, default_value = "-", value_name = "FILE")]
     pub(crate) output: String,
-    /// Format of the output [default: by the file's name, else csv]
+    /// Output format [default: from the file name, else csv]
     #[arg(help_heading = "Output", long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<FormatArg>,
 }
@@ -331,7 +349,7 @@ pub(crate) struct ReconstructArgs {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// What DATA has: scores (PC1, PC2, ...) or points (the columns that the model was fitted to)
+    /// Treat DATA as scores (PC1, PC2, ...) or as points
     #[arg(long, value_enum, default_value = "auto", value_name = "WHAT")]
     pub(crate) from: FromArg,
     #[command(flatten)]
@@ -358,16 +376,16 @@ pub(crate) struct InfoArgs {
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Clusters [default: as many as there are labels]
+    /// Number of clusters [default: number of distinct labels]
     #[arg(help_heading = "Comparison", long = "k", value_name = "N")]
     pub(crate) clusters: Option<usize>,
-    /// Kernel to compare with PCA, as often as wanted [default: Gaussians of several widths]
+    /// Compare this kernel with PCA; repeatable [default: Gaussians of several widths]
     #[arg(help_heading = "Comparison", long, value_name = "KERNEL", value_parser = kernel)]
     pub(crate) kernel: Vec<Kernel>,
-    /// Divide columns by their standard deviation
+    /// Divide each column by its standard deviation
     #[arg(help_heading = "Comparison", long)]
     pub(crate) scale: bool,
-    /// Starts of k-means, of which the best counts
+    /// Number of k-means starts; the best one is used
     #[arg(help_heading = "Comparison", long, default_value_t = mercer::KMeans::RESTARTS, value_name = "N")]
     pub(crate) restarts: usize,
     /// Print as JSON
@@ -376,13 +394,13 @@ pub(crate) struct CompareArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Exit code 0 when the conditions hold, 1 when they do not.")]
+#[command(after_help = "The exit code is 0 if the kernel is positive semi-definite on the data, and 1 if not.")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Divide columns by their standard deviation
+    /// Divide each column by its standard deviation
     #[arg(help_heading = "Kernel", long)]
     pub(crate) scale: bool,
     /// Print as JSON
@@ -390,46 +408,47 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
 }
 
-/// What is shown: a model, scores, or data that a model is fitted to.
+/// The input of `plot` and `report`: a model, scores, or data to fit.
 #[derive(Args, Debug)]
 pub(crate) struct ShownArgs {
-    /// Model file, table of scores (with a column PC1), or data to fit
+    /// Model file, table of scores (with column PC1), or data
     pub(crate) input: String,
-    /// Data to show a model on: file, -, or embedded set
+    /// Data for a model file
     pub(crate) data: Option<String>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Colour points by this column, of labels or of numbers [default: the labels]
-    #[arg(help_heading = "Picture", long, value_name = "COLUMN")]
+    /// Colour points by this label or numeric column [default: label column]
+    #[arg(help_heading = "Plot", long, value_name = "COLUMN")]
     pub(crate) by: Option<String>,
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without -o the picture goes to the terminal in characters, or as SVG to whatever reads the standard output.
-A model file of PCA does not hold its points: name the data after it.")]
+Without -o the plot is drawn as text on a terminal, or written as SVG to a pipe.
+A PCA model file does not contain the points: give the data after it.")]
 pub(crate) struct PlotArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
-    /// What to draw
-    #[arg(help_heading = "Picture", long, value_enum, default_value = "scores", value_name = "KIND")]
+    /// Choose the kind of plot
+    #[arg(help_heading = "Plot", long, value_enum, default_value = "scores", value_name = "KIND")]
     pub(crate) kind: PlotKind,
-    /// Two components to draw (as 1,3) or, of a reconstruction, two columns by name [default: the first two components; the two
-    /// columns with most variance]
-    #[arg(help_heading = "Picture", long, value_name = "A,B")]
+    /// Plot these two components, as in 1,3 [default: 1,2]
+    ///
+    /// For --kind reconstruction: two columns by name [default: the two with the largest variance]
+    #[arg(help_heading = "Plot", long, value_name = "A,B")]
     pub(crate) axes: Option<String>,
-    /// How many points are where, in place of the points [default: above 20,000 points without colours]
-    #[arg(help_heading = "Picture", long)]
+    /// Plot density instead of points [default: if over 20,000 points, uncoloured]
+    #[arg(help_heading = "Plot", long)]
     pub(crate) density: bool,
-    /// Draw in characters
+    /// Draw as text
     #[arg(help_heading = "Output", long, conflicts_with_all = ["output", "format"])]
     pub(crate) terminal: bool,
-    /// File to write: .svg, .png or .pdf; - for standard output
+    /// Write to this .svg, .png or .pdf file, or standard output (-)
     #[arg(help_heading = "Output", short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
-    /// Format of the picture [default: by the file's name, else svg]
+    /// Image format [default: from the file name, else svg]
     #[arg(help_heading = "Output", long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<ImageArg>,
 }
@@ -440,13 +459,13 @@ pub(crate) enum PlotKind {
     Scores,
     /// Shares of the variance, with the certificate's error bars
     Scree,
-    /// Scores and an arrow per column, of a linear model
+    /// Scores and one arrow per column (linear models only)
     Loadings,
-    /// Gram matrix and centred Gram matrix, points in the order of their clusters
+    /// Gram matrix and centred Gram matrix, points ordered by cluster
     Kernel,
-    /// Each component over the plane of two-dimensional data
+    /// Each component as a contour plot over two columns
     Contours,
-    /// Points, and what the components keep of them
+    /// Points and their reconstructions
     Reconstruction,
 }
 
@@ -461,21 +480,21 @@ pub(crate) enum ImageArg {
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
-    /// File to write, - for standard output
+    /// Write to this file, or to standard output (-)
     #[arg(help_heading = "Output", short, long, default_value = "report.html", value_name = "FILE")]
     pub(crate) output: String,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ExploreArgs {
-    /// File, - for standard input, or embedded set [default: the embedded sets]
+    /// File, - (standard input), or embedded data set [default: all embedded sets]
     pub(crate) data: Option<String>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
-    /// Port to listen on [default: one that is free]
+    /// Listen on this port [default: any free port]
     #[arg(help_heading = "Page", long, default_value_t = 0, value_name = "N", hide_default_value = true)]
     pub(crate) port: u16,
-    /// Print the address and open no browser
+    /// Print the address; do not open a browser
     #[arg(help_heading = "Page", long)]
     pub(crate) no_open: bool,
 }
@@ -486,20 +505,20 @@ pub(crate) struct StepsArgs {
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Rows to use, spread evenly over the data
+    /// Number of rows to use, evenly spaced
     #[arg(help_heading = "Steps", long, default_value_t = 6, value_name = "N")]
     pub(crate) rows: usize,
-    /// Components to show
+    /// Number of components to show
     #[arg(help_heading = "Steps", short = 'k', long, default_value_t = 2, value_name = "K")]
     pub(crate) components: usize,
-    /// A new point to project, values between commas [default: the mean of the first two rows]
+    /// Project this new point [default: mean of the first two rows]
     #[arg(help_heading = "Steps", long, value_name = "X1,X2,...", allow_hyphen_values = true)]
     pub(crate) new: Option<String>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct KernelsArgs {
-    /// One kernel in full
+    /// Show only this kernel, with details
     pub(crate) name: Option<String>,
     /// Print as JSON
     #[arg(long)]
@@ -508,7 +527,7 @@ pub(crate) struct KernelsArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DataSetArgs {
-    /// The set to print
+    /// Print this data set
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -516,13 +535,13 @@ pub(crate) struct DataSetArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
-    /// Folder for pictures and scores
+    /// Write plots and scores to this folder
     #[arg(short, long, default_value = "mercer-demo", value_name = "FOLDER")]
     pub(crate) output: String,
 }
 
-/// The message of an error with its help, for the one line that clap has.
-fn told(e: mercer::Error) -> String {
+/// The error message and its help on one line, as clap expects.
+fn one_line(e: mercer::Error) -> String {
     match e.help() {
         Some(help) => format!("{e}; {help}"),
         None => e.to_string(),
@@ -530,15 +549,15 @@ fn told(e: mercer::Error) -> String {
 }
 
 fn kernel(text: &str) -> Result<Kernel, String> {
-    text.parse().map_err(told)
+    text.parse().map_err(one_line)
 }
 
 fn embedding(text: &str) -> Result<Embedding, String> {
-    text.parse().map_err(told)
+    text.parse().map_err(one_line)
 }
 
 fn components(text: &str) -> Result<Components, String> {
-    let wrong = || "a number from 1 on, a share like 0.95, or all".to_string();
+    let wrong = || "expected a number from 1, a share like 0.95, or all".to_string();
     if text == "all" {
         return Ok(Components::All);
     }
@@ -553,7 +572,7 @@ fn components(text: &str) -> Result<Components, String> {
 
 fn prefix(text: &str) -> Result<String, String> {
     if text.is_empty() || text.ends_with('/') {
-        return Err("a beginning of file names, as in results/iris, or -".into());
+        return Err("expected the beginning of file names, as in results/iris, or -".into());
     }
     Ok(text.into())
 }
@@ -562,7 +581,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
     match text {
         "\\t" | "tab" => Ok(b'\t'),
         _ if text.len() == 1 => Ok(text.as_bytes()[0]),
-        _ => Err("one character, or \\t".into()),
+        _ => Err("expected one character, or \\t".into()),
     }
 }
 
@@ -574,10 +593,10 @@ fn size(text: &str) -> Result<u64, String> {
         "m" => 1e6,
         "g" => 1e9,
         "t" => 1e12,
-        _ => return Err("a size like 500M or 8G".into()),
+        _ => return Err("expected a size like 500M or 8G".into()),
     };
     match digits.parse::<f64>() {
         Ok(value) if value > 0.0 && value * unit < 1e18 => Ok((value * unit) as u64),
-        _ => Err("a size like 500M or 8G".into()),
+        _ => Err("expected a size like 500M or 8G".into()),
     }
 }
