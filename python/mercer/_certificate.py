@@ -110,5 +110,10 @@ class Plan:
     flops: float
     text: str = field(repr=False)
 
+    @classmethod
+    def of(cls, plan) -> Plan:
+        """Returns the plan of the extension module."""
+        return cls(plan.route, plan.why, plan.bytes, plan.flops, plan.text)
+
     def __str__(self) -> str:
         return self.text

@@ -109,10 +109,9 @@ def _kernel_pca(ours, theirs):
             "total": max(total, float(values.sum())),
         }
     )
-    variances, ratios = ours._model.variances()
-    zeros = np.zeros(len(theirs.eigenvalues_) - ours._kept)
-    ours.explained_variance_ = ours._cast(np.concatenate([variances, zeros]))
-    ours.explained_variance_ratio_ = ours._cast(np.concatenate([ratios, zeros]))
+    spectrum, zeros = ours._model.spectrum, np.zeros(len(theirs.eigenvalues_) - ours._kept)
+    ours.explained_variance_ = ours._cast(np.concatenate([spectrum.variances, zeros]))
+    ours.explained_variance_ratio_ = ours._cast(np.concatenate([spectrum.ratios, zeros]))
     ours.certificate_ = Certificate.of(ours._model)
     ours._inverse_mean = np.zeros(ours.n_features_in_)
 
@@ -185,13 +184,13 @@ def _their_kernel(ours, kernel):
     if source.text is None:
         return {}
     theirs = {"gaussian": "rbf", "polynomial": "poly" if type(ours).__name__ == "KernelPCA" else "polynomial"}
-    name, given = _gram.parameters(source.text)
-    name = theirs.get(name, name)
+    parsed = source.parsed
+    name = theirs.get(parsed.name, parsed.name)
     if name not in ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian") or (
         name == "laplacian" and type(ours).__name__ == "KernelPCA"
     ):
         raise ValueError(f"scikit-learn's {type(ours).__name__} has no kernel '{source.text}'")
-    return {"kernel": name, **given}
+    return {"kernel": name, **dict(parsed.arguments)}
 
 
 def _centerer(ours):

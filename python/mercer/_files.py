@@ -80,7 +80,8 @@ def _width(front, name, least, most):
 
 
 def _pca(model, front):
-    _, scale, center, standardise, whiten = model.location()
+    location = model.location
+    center, standardise, whiten = location.is_centered, location.is_standardised, location.is_whitened
     model, d = model.whitened(False), len(model.columns)
     k = len(model.eigenvalues)
     width = _width(front, "width", k, d)
@@ -93,10 +94,10 @@ def _pca(model, front):
     estimator.n_samples_, estimator.n_components_ = model.n, width
     estimator._fit_svd_solver = "full" if model.route() == "svd" else "covariance_eigh"
     if standardise:
-        estimator.scale_ = estimator._cast(scale)
+        estimator.scale_ = estimator._cast(location.scale)
     left = min(model.n, d) - width
     divisor = model.n - 1 if center else model.n
-    estimator.noise_variance_ = estimator._dtype.type(model.total()[1] / left / divisor if left > 0 else 0.0)
+    estimator.noise_variance_ = estimator._dtype.type(model.spectrum.discarded / left / divisor if left > 0 else 0.0)
     estimator.certificate_ = Certificate.of(model)
     return estimator
 
@@ -111,7 +112,7 @@ def _incremental(model, front, width, whiten):
     ratios = np.asarray(front.get("ratios", ()), dtype=float)
     if ratios.shape == (width,):
         estimator.explained_variance_ratio_ = estimator._cast(ratios)
-    estimator._mean64, estimator._values64 = model.location()[0], np.sqrt(model.eigenvalues)
+    estimator._mean64, estimator._values64 = model.location.mean, np.sqrt(model.eigenvalues)
     estimator._axes64 = model.axes()
     estimator.var_, estimator.n_components_ = estimator._cast(estimator._var64), width
     estimator.n_samples_seen_ = model.n

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches, metadata_routing
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from . import _batches, _data, _mercer
-from ._base import whole
+from ._base import atomic_fit
 from ._certificate import Certificate
 from ._exec import Exec, threads
 from ._linear_model import LinearModel
@@ -112,7 +112,7 @@ class IncrementalPCA(LinearModel):
         self.method = method
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit(self, X, y=None):
         """Fit the model with X, a batch at a time.
 
@@ -150,7 +150,7 @@ class IncrementalPCA(LinearModel):
         return self._finish() if self.method != "stack" else self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def partial_fit(self, X, y=None, check_input=True):
         """Update the model with X, all of it as one batch.
 
@@ -232,7 +232,7 @@ class IncrementalPCA(LinearModel):
             model = state.finish(k, True, False, self._options())
             self._keep(model, self._dtype)
             left = min(n, d) - k
-            self.noise_variance_ = self._dtype.type(model.total()[1] / left / (n - 1) if left else 0.0)
+            self.noise_variance_ = self._dtype.type(model.spectrum.discarded / left / (n - 1) if left else 0.0)
         else:  # One row has a mean and no direction.
             facts = {"axes": np.empty((0, d)), "eigenvalues": [], "total": 0.0, "discarded": 0.0, "n": n}
             facts |= {"mean": state.mean, "scale": [1.0] * d, "center": True, "standardise": False, "whiten": False}

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _batches, _data, _gram, _linear, _mercer
-from ._base import CONSTRAINTS, Estimator, warn, whole
+from ._base import CONSTRAINTS, Estimator, atomic_fit, warn
 from ._certificate import Certificate, Plan
 from ._landmarks import ByLandmarks
 
@@ -225,7 +225,7 @@ class KernelPCA(ByLandmarks, Estimator):
         self.progress = progress
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit(self, X, y=None):
         """Fit the model from data in X.
 
@@ -246,7 +246,7 @@ class KernelPCA(ByLandmarks, Estimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit_transform(self, X, y=None, **params):
         """Fit the model from data in X and transform X.
 
@@ -283,7 +283,7 @@ class KernelPCA(ByLandmarks, Estimator):
         """
         self._validate_params()
         n, d = self._shape(X)
-        return Plan(*self._plan(self._source(d), n, d, self._options())[0])
+        return Plan.of(self._plan(self._source(d), n, d, self._options())[0])
 
     def _plan(self, source, n, d, options):
         """The plan, and whether a function's matrix is stored; where it does not fit, it is only multiplied by."""
@@ -296,7 +296,7 @@ class KernelPCA(ByLandmarks, Estimator):
                 raise
             return _mercer.plan_operator(n, *how, options), False
         # The matrix of a function, and its transpose while it is compared with it, come on top.
-        if isinstance(source, _gram.Function) and how[0] is not None and plan[2] + 16 * n * n > options.memory:
+        if isinstance(source, _gram.Function) and how[0] is not None and plan.bytes + 16 * n * n > options.memory:
             return _mercer.plan_operator(n, *how, options), False
         return plan, True
 
@@ -360,7 +360,7 @@ class KernelPCA(ByLandmarks, Estimator):
         if isinstance(source, _gram.Given):
             K = X.toarray() if sp.issparse(X) else X
             return _mercer.fit_gram(_symmetric(K), wanted, tolerance, dense, options)
-        source.look(X)
+        source.probe(X)
         _, stored = self._plan(source, n, X.shape[1], options)
         if stored:
             return _mercer.fit_gram(_symmetric(source.matrix(X, X, options)), wanted, tolerance, dense, options)
@@ -394,18 +394,17 @@ class KernelPCA(ByLandmarks, Estimator):
         vectors = _linear.completed(vectors.T, width - kept).T
         self._model, self._kept = model, kept
         self.eigenvalues_, self.eigenvectors_ = self._cast(values), self._cast(vectors)
-        variances, ratios = model.variances()
-        zeros = np.zeros(len(values) - kept)
-        self.explained_variance_ = self._cast(np.concatenate([variances[:kept], zeros]))
-        self.explained_variance_ratio_ = self._cast(np.concatenate([ratios[:kept], zeros]))
+        spectrum, zeros = model.spectrum, np.zeros(len(values) - kept)
+        self.explained_variance_ = self._cast(np.concatenate([spectrum.variances[:kept], zeros]))
+        self.explained_variance_ratio_ = self._cast(np.concatenate([spectrum.ratios[:kept], zeros]))
         self.certificate_ = Certificate.of(model)
 
     def _warn_of_negative(self, model, n, largest, kind):
         """Negative eigenvalues are an error where they are asked for, and are told of in any case."""
-        negative = model.negative()
+        negative = model.negative
         if negative is None:
             return
-        count, smallest, share = negative
+        count, smallest = negative.count, negative.smallest
         ratio, size = NEGATIVE[kind]
         if smallest > -ratio * largest or smallest > -size:
             return
@@ -419,8 +418,8 @@ class KernelPCA(ByLandmarks, Estimator):
             )
         warn(
             f"the kernel is not positive semi-definite: {count} of {n} eigenvalues of the centred Gram matrix are "
-            f"negative, the smallest is {smallest:.3g} (the largest {largest:.3g}), and they have {share:.1%} of "
-            "its mass",
+            f"negative; the smallest is {smallest:.3g}, the largest {largest:.3g}, and the negative ones have "
+            f"{negative.share:.1%} of the sum of magnitudes",
             PositiveSpectrumWarning,
         )
 

@@ -17,21 +17,19 @@ class LinearModel(Estimator):
     def _keep(self, model, dtype, width=0):
         """Takes the attributes from a model of the extension module, completed to so many components."""
         self._model, self._dtype = model, dtype
-        mean, scale, *_ = model.location()
-        variances, ratios = model.variances()
-        axes, more = model.axes(), max(0, width - len(variances))
-        self.mean_ = self._cast(mean)
-        self._scale = scale
+        location, spectrum = model.location, model.spectrum
+        axes, more = model.axes(), max(0, width - len(spectrum.variances))
+        self.mean_ = self._cast(location.mean)
+        self._scale = location.scale
         self.components_ = self._cast(_linear.completed(axes, more))
-        self.explained_variance_ = self._cast(np.append(variances, np.zeros(more)))
-        self.explained_variance_ratio_ = self._cast(np.append(ratios, np.zeros(more)))
+        self.explained_variance_ = self._cast(np.append(spectrum.variances, np.zeros(more)))
+        self.explained_variance_ratio_ = self._cast(np.append(spectrum.ratios, np.zeros(more)))
         self.singular_values_ = self._cast(np.sqrt(np.append(model.eigenvalues, np.zeros(more))))
 
     def _deviations(self, variances):
         """What whitened scores are divided by; components without variance have scores of 0."""
         deviations = np.sqrt(variances)
-        rank = self._model.total()[2]
-        return np.where(np.arange(len(deviations)) < rank, deviations, np.inf)
+        return np.where(np.arange(len(deviations)) < self._model.spectrum.rank, deviations, np.inf)
 
     def transform(self, X):
         """Apply dimensionality reduction to X.
@@ -53,11 +51,12 @@ class LinearModel(Estimator):
 
     def _scores(self, X):
         if sp.issparse(X):
-            scores = _linear.sparse_scores(X, *self._model.location()[:2], self._model.axes())
+            location = self._model.location
+            scores = _linear.sparse_scores(X, location.mean, location.scale, self._model.axes())
         else:
             scores = self._compute(X, lambda options: self._model.transform(X, options))
         if self.whiten:
-            scores /= self._deviations(self._model.variances()[0])
+            scores /= self._deviations(self._model.spectrum.variances)
         more = len(self.components_) - scores.shape[1]
         if more > 0:  # a whitened model that was read from a file has no components without variance
             scores = np.hstack([scores, np.zeros((len(scores), more))])

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _gram, _mercer
-from ._base import Estimator, warn, whole
+from ._base import Estimator, atomic_fit, warn
 
 #: Eigenvalues of the kernel matrix of the landmarks below this count as this, as in scikit-learn.
 LEAST = 1e-12
@@ -104,7 +104,7 @@ class Nystroem(Estimator):
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit(self, X, y=None):
         """Fit estimator to data.
 
@@ -151,7 +151,7 @@ class Nystroem(Estimator):
                 )
             return np.asarray(K, dtype=np.float64)
         if isinstance(self._kernel_source, _gram.Function):
-            self._kernel_source.look(basis)
+            self._kernel_source.probe(basis)
         return self._kernel_source.matrix(basis, basis, options)
 
     def _source(self, n_features):
@@ -169,11 +169,9 @@ class Nystroem(Estimator):
 
     def _bound(self, source, X):
         """The kernel with numbers in place of rules."""
-        if not isinstance(source, _gram.Table):
+        if not isinstance(source, _gram.Table) or source.parsed.is_bound:
             return source
-        if not any(word in source.text for word in ("median", "scale", "1/d")):
-            return source
-        return self._compute(X, lambda options: _gram.Table(_mercer.bind_kernel(source.text, _dense(X), options)[0]))
+        return self._compute(X, lambda options: _gram.Table(_mercer.bind_kernel(source.text, _dense(X), options)))
 
     def transform(self, X):
         """Apply feature map to X.
@@ -231,7 +229,7 @@ def _dense(X):
 
 def _inverse_root(K, source):
     """``K^(-1/2)``; for a matrix with negative eigenvalues with the signs of those, as scikit-learn has it."""
-    if (source.text is not None and not _mercer.parse_kernel(source.text)[1]) or source.text is None:
+    if source.text is None or not source.parsed.is_psd:
         u, s, v = np.linalg.svd(K)
         return (u / np.sqrt(np.maximum(s, LEAST))) @ v
     m = len(K)

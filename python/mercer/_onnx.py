@@ -20,14 +20,14 @@ def write(estimator, path=None) -> bytes:
 
 
 def _linear(estimator):
-    mean, scale, *_ = estimator._model.location()
+    location = estimator._model.location
     weights = estimator._model.axes().T
     if estimator.whiten:
-        weights = weights / estimator._deviations(estimator._model.variances()[0])
+        weights = weights / estimator._deviations(estimator._model.spectrum.variances)
     more = len(estimator.components_) - weights.shape[1]
     if more > 0:
         weights = np.hstack([weights, np.zeros((len(weights), more))])
-    return _mercer.onnx_linear(mean.tolist(), scale.tolist(), np.ascontiguousarray(weights))
+    return _mercer.onnx_linear(location.mean.tolist(), location.scale.tolist(), np.ascontiguousarray(weights))
 
 
 def _kernel_pca(estimator):

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _batches, _data, _linear, _mercer
-from ._base import CONSTRAINTS, whole
+from ._base import CONSTRAINTS, atomic_fit
 from ._certificate import Certificate, Plan
 from ._linear_model import LinearModel
 from ._minka import minka
@@ -166,7 +166,7 @@ class PCA(LinearModel):
         self.progress = progress
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit(self, X, y=None):
         """Fit the model with X.
 
@@ -187,7 +187,7 @@ class PCA(LinearModel):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit_transform(self, X, y=None):
         """Fit the model with X and apply the dimensionality reduction on X.
 
@@ -228,12 +228,13 @@ class PCA(LinearModel):
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
         way = self._way(shape, sp.issparse(X), solver, count, options)
         if way != "passes":
-            route, why, *rest = _mercer.plan_pca(*shape, count, way, options)
-            if why == "asked for" and self.svd_solver == "auto":
-                ours = "few values: the data itself" if route == "svd" else "the smaller matrix of sparse data"
-                rest[-1], why = rest[-1].replace(why, ours), ours
-            return Plan(route, why, *rest)
-        route, _, size, _, _ = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
+            plan = _mercer.plan_pca(*shape, count, way, options)
+            if self.svd_solver == "auto" and way != "auto":
+                sparse = "the smaller matrix of sparse data"
+                plan = plan.with_why(sparse if sp.issparse(X) else "few values: the data itself")
+            return Plan.of(plan)
+        plan = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
+        route, size = plan.route, plan.bytes
         why = f"{count} leading components of {min(shape)}, by passes over the data"
         # A pass multiplies the data twice by about as many vectors as there are components and a few more.
         flops = 7 * 4.0 * shape[0] * shape[1] * (count + 10)
@@ -310,7 +311,7 @@ class PCA(LinearModel):
             del self.scale_
         left = min(shape) - self.n_components_
         divisor = shape[0] - 1 if self.center else shape[0]
-        noise = model.total()[1] / left / divisor if left else 0.0
+        noise = model.spectrum.discarded / left / divisor if left else 0.0
         self.noise_variance_ = self._dtype.type(noise)
         self.certificate_ = Certificate.of(model)
 
@@ -363,13 +364,13 @@ class PCA(LinearModel):
 
     def _count(self, wanted, model, n_samples):
         """How many components a share, or Minka's rule, asks for."""
-        variances, ratios = model.variances()
+        spectrum = model.spectrum
         if wanted == "mle":
-            return minka(variances, n_samples)
+            return minka(spectrum.variances, n_samples)
         if wanted == 0:
             return 0
         # The first number of components with more than this share.
-        return int(np.searchsorted(np.cumsum(ratios), wanted, side="right")) + 1
+        return int(np.searchsorted(np.cumsum(spectrum.ratios), wanted, side="right")) + 1
 
     def score_samples(self, X):
         """Return the log-likelihood of each sample.

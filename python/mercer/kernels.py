@@ -50,7 +50,8 @@ class Kernel:
     __slots__ = ("psd", "text")
 
     def __init__(self, text: str):
-        self.text, self.psd = _mercer.parse_kernel(str(text))
+        parsed = _mercer.parse_kernel(str(text))
+        self.text, self.psd = parsed.text, parsed.is_psd
 
     def __call__(self, X, Y=None, *, n_jobs=None):
         """The matrix of ``k(x, y)`` for every row of ``X`` and of ``Y`` (of ``X`` again if there is none).
@@ -66,7 +67,7 @@ class Kernel:
     def bind(self, X) -> Kernel:
         """The same kernel with numbers in place of rules, taken from points."""
         X = check_array(X, dtype=[np.float64, np.float32], order="C")
-        return Kernel(_mercer.bind_kernel(self.text, X, Exec())[0])
+        return Kernel(_mercer.bind_kernel(self.text, X, Exec()))
 
     def __add__(self, other):
         return Kernel(f"({self.text}) + ({other.text})") if isinstance(other, Kernel) else NotImplemented
