@@ -117,8 +117,8 @@ def landmark_state(blocks, number, basis):
     return state
 
 
-def first_look(block, basis, start):
-    """Returns what the exact search needs of a block: facts, and scores that it starts from."""
+def prepare_block(block, basis, start):
+    """Returns what the exact search needs of a block: facts, and the scores to start from."""
     block = rows(block)
     return basis.facts(block), start.transform(block, one_thread())
 
@@ -233,7 +233,7 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
         """Finds the exact components by passes over pairs of blocks."""
         few = int(self.n_components) if isinstance(self.n_components, Integral) else 16
         start = self._basis.finish(sums, few + MORE, self._options())
-        kept, found = table.keep(first_look, self._basis, start)
+        kept, found = table.keep(prepare_block, self._basis, start)
         facts, first = zip(*found, strict=True)
         ends = np.cumsum([0] + [len(f) for f in facts])
 

@@ -67,12 +67,12 @@ class ByLandmarks:
         X : array-like of shape (n_samples, n_features)
             A batch.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
-            The updated estimator. An update that fails leaves it as it was.
+            The updated estimator. An update that fails leaves it unchanged.
         """
         if self.fit_inverse_transform:
             raise ValueError("fit_inverse_transform=True is not supported for batches: set it to False")
