@@ -1,8 +1,8 @@
-"""PCA and kernel PCA done right: exact, with the error stated, with scikit-learn's names.
+"""PCA and kernel PCA with error bounds and scikit-learn's names.
 
 >>> from mercer import PCA, KernelPCA
 
-takes the place of
+replaces
 
 >>> from sklearn.decomposition import PCA, KernelPCA  # doctest: +SKIP
 """

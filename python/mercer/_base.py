@@ -1,4 +1,4 @@
-"""What the estimators share."""
+"""The base class of all estimators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _card, _data, _exec
 
-#: Parameters of ours that several estimators have.
+#: Parameters that several estimators have and scikit-learn's do not.
 CONSTRAINTS = {
     "memory": [Interval(Real, 0, None, closed="neither"), str, None],
     "n_jobs": [Integral, None],
@@ -23,8 +23,8 @@ CONSTRAINTS = {
 }
 
 
-def whole(fit):
-    """Makes a fit that fails, or is interrupted, leave the estimator as it was before."""
+def atomic_fit(fit):
+    """Makes a fit that fails or is interrupted leave the estimator unchanged."""
 
     @functools.wraps(fit)
     def wrapper(self, *args, **kwargs):
@@ -40,7 +40,7 @@ def whole(fit):
 
 
 def warn(message, category=UserWarning):
-    """A warning that points at the line of the user's, beyond our files and scikit-learn's."""
+    """Warns, with the line of the caller outside mercer and scikit-learn."""
     level, frame = 1, sys._getframe(0)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("mercer", "sklearn"):
         level, frame = level + 1, frame.f_back
@@ -48,10 +48,10 @@ def warn(message, category=UserWarning):
 
 
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What the estimators share."""
+    """The base class of all estimators."""
 
     def _options(self, *, draw=False):
-        """The options of a computation; a seed is drawn from a generator of the user's only to fit."""
+        """Returns the options of a computation. With ``draw``, a RandomState gives the random seed."""
         return _exec.options(
             n_jobs=getattr(self, "n_jobs", None),
             memory=getattr(self, "memory", None),
@@ -60,7 +60,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )
 
     def _compute(self, X, work, *, draw=False):
-        """``work(options)``; its errors in words that fit ``X``."""
+        """Returns ``work(options)``. Errors about missing values name what scikit-learn would name."""
         options = self._options(draw=draw)
         try:
             return work(options)
@@ -71,41 +71,41 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 options.progress.close()
 
     def _shape(self, X):
-        """The shape of data, or the one given in its place."""
+        """Returns the shape of ``X``, which may be a shape itself."""
         shape = X if isinstance(X, tuple) else np.shape(X)
         if len(shape) != 2 or not all(isinstance(n, Integral) and n > 0 for n in shape):
-            raise ValueError(f"plan() takes a table or its shape, two whole numbers above 0; got {X!r:.80}")
+            raise ValueError(f"plan() takes a table or its shape, two integers above 0, but got {X!r:.80}")
         return int(shape[0]), int(shape[1])
 
     def _tolerance(self):
-        """The tolerance of passes; None for that of the library."""
+        """Returns the tolerance of the search; None for the default of the library."""
         return min(self.tol, 0.5) if self.tol else None
 
     def _cast(self, values):
-        """Values as the kind of number that the estimator was fitted to."""
+        """Returns values in the dtype that the estimator was fitted to."""
         return np.asarray(values, dtype=self._dtype)
 
     def save(self, path):
-        """Write the fitted model to a file.
+        """Write the fitted model to a file, atomically.
 
-        The file holds numbers and one JSON text (it is in the safetensors format), no code. The command `mercer` reads
-        it, and :func:`mercer.load` does. It appears whole or not at all.
+        The file is in the safetensors format: arrays and one JSON text, no code. :func:`mercer.load` and the command
+        `mercer` read it.
 
         Parameters
         ----------
         path : str or path-like
-            The file. The learned inverse of :class:`KernelPCA` is not saved, about which there is a warning.
+            The file. The learned inverse of :class:`KernelPCA` is not saved; a warning says so.
         """
         check_is_fitted(self)
         if getattr(self, "fit_inverse_transform", False):
-            warn("the learned inverse transform is not saved: a file has the model, which gives scores")
+            warn("the learned inverse transform is not saved; the file only gives scores")
         self._saved_model().save(path, self._column_names(), json.dumps(self._front()))
 
     def _saved_model(self):
         return self._model
 
     def _front(self):
-        """What a file keeps besides the model, so that the estimator comes back as it was."""
+        """Returns what a file stores besides the model, so that :func:`mercer.load` restores the estimator."""
         plain = (bool, int, float, str, type(None))
         params = {name: getattr(v, "item", lambda v=v: v)() for name, v in self.get_params(deep=False).items()}
         return {
@@ -124,18 +124,18 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def to_onnx(self, path=None):
         """Write the fitted transformation as an ONNX graph.
 
-        It takes a float64 tensor ``X`` of shape (n, n_features) and gives ``scores`` of shape (n, n_components), as
-        :meth:`transform` does.
+        The graph takes a float64 tensor ``X`` of shape (n, n_features) and returns ``scores`` of shape
+        (n, n_components), the result of :meth:`transform`.
 
         Parameters
         ----------
         path : str or path-like, default=None
-            The file.
+            The file to write; None to only return its content.
 
         Returns
         -------
         bytes
-            The file's content.
+            The content of the file.
         """
         from . import _onnx
 
@@ -143,12 +143,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return _onnx.write(self, path)
 
     def to_sklearn(self):
-        """The same fitted model as an estimator of scikit-learn's.
+        """Convert the fitted model to scikit-learn, without fitting again.
 
         Returns
         -------
         estimator
-            Of the class of the same name, with parameters and fitted attributes that it knows.
+            A fitted estimator of scikit-learn's class of the same name.
         """
         from . import _convert
 

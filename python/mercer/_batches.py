@@ -1,4 +1,4 @@
-"""Data that comes in batches: iterators of arrays or tables, and Arrow streams."""
+"""Data in batches: iterators of arrays or tables, and Arrow streams."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from . import _data, _mercer
 
 
 def is_stream(X) -> bool:
-    """Whether ``X`` gives batches one after the other, rather than being a table that is there."""
+    """Returns whether ``X`` is an iterator of batches or an Arrow stream, not a table in memory."""
     if isinstance(X, np.ndarray | list | tuple | str) or sp.issparse(X) or hasattr(X, "shape") or hasattr(X, "__len__"):
         return False
     return hasattr(X, "__next__") or hasattr(X, "__arrow_c_stream__")
 
 
 def of(estimator, X, *, reset=True):
-    """The batches of a stream as checked arrays; names and widths are those of the first."""
+    """Yields the batches of a stream as checked arrays. Column names and number are those of the first."""
     for batch in X if hasattr(X, "__next__") else [X]:
         if _is_arrow(batch):
             batches = _read(estimator, batch, reset)
@@ -34,14 +34,14 @@ def of(estimator, X, *, reset=True):
 
 
 def _is_arrow(batch) -> bool:
-    """Whether a batch speaks Arrow and nothing else; scikit-learn sees the names of what has a shape by itself."""
+    """Returns whether a batch is read by Arrow. A table with a shape is left to scikit-learn, which reads its names."""
     return hasattr(batch, "__arrow_c_stream__") and (
         not hasattr(batch, "shape") or type(batch).__name__ == "RecordBatch"
     )
 
 
 def _read(estimator, table, reset):
-    """The batches of an Arrow stream, which has one schema."""
+    """Yields the batches of an Arrow stream."""
     names, reader = _mercer.open_table(table)
     while (values := reader.next()) is not None:
         _data.check_names(estimator, names, reset)
@@ -51,7 +51,7 @@ def _read(estimator, table, reset):
 
 
 def head(batches, rows):
-    """Batches with at least so many rows together, as far as there are, and an iterator of all batches."""
+    """Returns the first batches, with at least this many rows if there are, and an iterator of all batches."""
     taken, count = [], 0
     for batch in batches:
         taken.append(batch)
@@ -62,7 +62,7 @@ def head(batches, rows):
 
 
 def merged(states):
-    """States put together two by two, in a tree that depends on their number alone."""
+    """Merges states two by two, in a tree that depends on their number alone."""
     states = list(states)
     while len(states) > 1:
         for a, b in zip(states[::2], states[1::2], strict=False):

@@ -1,4 +1,4 @@
-"""A fitted model as a notebook shows it."""
+"""The HTML of a fitted model in a notebook."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ BARS = 24
 
 
 def is_wanted(estimator) -> bool:
-    """Whether there is something to show, and the user has not asked for plain text."""
+    """Returns whether the estimator is fitted and HTML output is enabled."""
     fitted = hasattr(estimator, "_dtype") and hasattr(estimator, "n_features_in_")
     return fitted and sklearn.get_config()["display"] == "diagram"
 
 
 def html(estimator) -> str:
-    """Parameters, spectrum, certificate."""
+    """Returns parameters, spectrum and certificate as HTML."""
     changed = ", ".join(f"{k}={v!r}" for k, v in _changed(estimator).items()) or "default parameters"
     facts = [f"<code style='color:inherit'>{escape(changed)}</code>"]
     ratios = getattr(estimator, "explained_variance_ratio_", None)
@@ -38,13 +38,13 @@ def html(estimator) -> str:
         facts.append(f"kernel <code style='color:inherit'>{escape(estimator.kernel_)}</code>")
     picture = scree(np.asarray(ratios, dtype=float)) if ratios is not None and len(ratios) else ""
     certificate = getattr(estimator, "certificate_", None)
-    said = f"<div style='margin-top:6px;opacity:.8'>{escape(str(certificate))}</div>" if certificate else ""
+    sentence = f"<div style='margin-top:6px;opacity:.8'>{escape(str(certificate))}</div>" if certificate else ""
     lines = "".join(f"<div>{line}</div>" for line in facts)
-    return f"<div style='{STYLE}'><b>{type(estimator).__name__}</b>{lines}{picture}{said}</div>"
+    return f"<div style='{STYLE}'><b>{type(estimator).__name__}</b>{lines}{picture}{sentence}</div>"
 
 
 def _changed(estimator) -> dict:
-    """Parameters that are not at their defaults."""
+    """Returns the parameters that differ from their defaults."""
     defaults = type(estimator)().get_params(deep=False)
 
     def same(a, b):
@@ -54,7 +54,7 @@ def _changed(estimator) -> dict:
 
 
 def scree(ratios) -> str:
-    """Shares of the variance as SVG, all of it being the height: of each component dark, of all up to it light."""
+    """Returns the scree plot as SVG: the share of each component dark, the cumulative share light."""
     shown = ratios[:BARS]
     running = np.cumsum(ratios)[: len(shown)]
     step, height = 16, 60
@@ -67,7 +67,7 @@ def scree(ratios) -> str:
         )
 
     bars = "".join(
-        f"<g><title>component {i + 1}: {r:.2%} of the variance, {s:.2%} with those before</title>"
+        f"<g><title>component {i + 1}: {r:.2%} of the variance, {s:.2%} cumulative</title>"
         f"{bar(i, s, '#4477aa55')}{bar(i, r, '#4477aa')}</g>"
         for i, (r, s) in enumerate(zip(shown, running, strict=True))
     )

@@ -1,4 +1,4 @@
-"""What a fit says about itself: its plan before, its certificate after."""
+"""The plan of a fit and the certificate of its result."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How far computed eigenvalues and directions can be from the truth.
+    """Error bounds of the eigenvalues and directions of a fitted model.
 
-    Printed, it is a sentence.
+    ``print(certificate)`` shows them as one sentence.
 
     Attributes
     ----------
     lower, upper : ndarray of shape (n_components,)
-        The exact eigenvalue of each component lies between these.
+        Bounds of the exact eigenvalue of each component.
     residuals : ndarray of shape (n_components,)
-        The measured ``|A u - lambda u|``.
+        The residual ``|A u - lambda u|`` of each component.
     spaces : list of (first, last, angle)
-        Components from ``first`` to ``last`` span a space that is within ``angle`` (radians) of the exact one. One
-        component by itself is a direction; an angle of pi/2 says nothing.
+        Components ``first`` to ``last`` span a space within ``angle`` (radians) of the exact one. An angle of pi/2
+        means that the space is not determined.
     missed : float
-        No eigenvalue beyond those of the components exceeds this.
+        An upper bound of all eigenvalues that were not computed.
     reason : str
-        Why that is so: ``"all pairs"``, ``"trace"``, ``"frobenius"`` (all certain) or ``"probes"``.
+        Where ``missed`` comes from: ``"all pairs"``, ``"trace"``, ``"frobenius"`` (certain) or ``"probes"`` (random).
     failure : float
-        The probability that the statement about ``missed`` fails; 0 where it is certain.
+        The probability that ``missed`` is wrong; 0 if it is certain.
     rounding : float
-        The allowance for rounding that is contained in all of this, a first-order bound.
+        A first-order bound of the rounding error. It is contained in all other bounds.
     passes : tuple of int
         Passes over the Gram matrix in float32 and in float64.
     trace_error : float
-        With landmarks, the trace of what they leave of the Gram matrix: no eigenvalue is underestimated by more, and
-        all of them together are not. 0 for exact components.
+        With landmarks, the trace of the part of the Gram matrix that they do not represent. No eigenvalue, and no sum
+        of eigenvalues, is underestimated by more. 0 for exact components.
     trace_share : float
-        The same as a share of the whole variance.
+        ``trace_error`` as a share of the total variance.
     sampled_residuals : ndarray of shape (n_components, 2)
-        With landmarks, ``|K u - lambda u|`` of each component as estimated from a sample of rows, and what it is below
-        with ``confidence``: the trace error where the sample sees too little. Empty for exact components.
+        With landmarks, ``|K u - lambda u|`` of each component estimated from a sample of rows, and its upper bound,
+        which holds with probability ``confidence``. Empty for exact components.
     confidence : float
-        Of these bounds.
+        The probability that the bounds of ``sampled_residuals`` hold.
     """
 
     lower: np.ndarray
@@ -62,7 +62,7 @@ class Certificate:
 
     @classmethod
     def of(cls, model) -> Certificate:
-        """The certificate of a model of the extension module."""
+        """Returns the certificate of a model of the extension module."""
         text, sentence = model.certificate()
         facts, values = json.loads(text), model.eigenvalues
         cost = facts.get("approximation") or {}
@@ -89,19 +89,19 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit would do and need, decided from sizes alone.
+    """What a fit would do and need, computed from the shape of the data.
 
     Attributes
     ----------
     route : str
-        The way: ``"covariance"``, ``"gram"``, ``"svd"``; for kernel PCA ``"dense"``, ``"passes"`` or
+        For PCA ``"covariance"``, ``"gram"``, ``"svd"`` or ``"passes"``; for kernel PCA ``"dense"``, ``"passes"`` or
         ``"landmarks"``.
     why : str
-        Why this one.
+        Why this route was chosen.
     bytes : int
         Memory at the peak, besides the data.
     flops : float
-        Floating-point operations, roughly.
+        Approximate number of floating-point operations.
     """
 
     route: str
@@ -109,6 +109,11 @@ class Plan:
     bytes: int
     flops: float
     text: str = field(repr=False)
+
+    @classmethod
+    def of(cls, plan) -> Plan:
+        """Returns the plan from that of the extension module."""
+        return cls(plan.route, plan.why, plan.bytes, plan.flops, plan.text)
 
     def __str__(self) -> str:
         return self.text

@@ -1,181 +1,283 @@
-"""What the adapters of clusters share: what a task does with a block of rows, and what the driver makes of it."""
+"""PCA and kernel PCA of rows that lie on a cluster.
+
+The estimators here fit by three operations on the rows: reduce them to one small state, keep blocks of them on the
+workers, and go over all pairs of kept blocks. A cluster backend (Dask, Spark) implements :class:`Table` and
+:class:`KeptBlocks`, and in its estimators ``_open`` and ``transform``.
+"""
 
 from __future__ import annotations
 
 import copy
+import itertools
+from abc import ABC, abstractmethod
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import _batches, _data, _gram, _kernel_pca, _mercer, _pca
+from ._base import atomic_fit
 from ._exec import Exec
+from ._landmarks import Method
 
 #: Landmarks that the exact search starts from, and components of their model beyond those wanted.
 START, MORE = 300, 8
-#: States that are put together by one task.
+#: States that are merged by one task.
 FAN = 16
 
 
+class Table(ABC):
+    """A table whose rows lie on a cluster, in parts. ``shared`` values are sent to the workers once."""
+
+    #: The number of columns.
+    d: int
+
+    @abstractmethod
+    def reduce(self, task, *shared):
+        """Returns the state of all rows.
+
+        ``task(blocks, number, *shared)`` makes the state of part ``number`` from its blocks of rows. States are merged
+        by :func:`merge` in the order of the parts, in a tree that depends on the number of parts alone.
+        """
+
+    @abstractmethod
+    def keep(self, task, *shared):
+        """Keeps the rows on the workers in blocks, none of them empty.
+
+        Returns the :class:`KeptBlocks` and a list of what ``task(rows, *shared)`` gives for each.
+        """
+
+
+class KeptBlocks(ABC):
+    """Blocks of rows that stay on the workers, in a fixed order."""
+
+    @abstractmethod
+    def pairs(self, pieces, basis, single_precision):
+        """Makes a pass: calls :func:`pair` for every pair of blocks and for every block with itself.
+
+        ``pieces`` are the rows of the vectors that belong to each block. Returns the sum over the states that have a
+        block of its ``state.block(number)``, for each block, and the sum of all ``state.squares``.
+        """
+
+    @abstractmethod
+    def release(self):
+        """Lets the workers free the blocks."""
+
+
+# Tasks: what a worker does.
+
+
 def rows(block) -> np.ndarray:
-    """A block of rows, array or table, as rows of float64 that lie one after the other."""
+    """Returns a block of rows, array or table, as C-contiguous float64."""
     _data.refuse(block)
     if hasattr(block, "to_numpy"):
         values = block.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = np.asarray(block)
     if values.dtype.kind == "c":
-        raise TypeError("complex numbers have no order and no components here")
+        raise TypeError("X has complex numbers: use real ones")
     if values.ndim != 2:
-        raise ValueError(f"a block of rows has two dimensions, and this one has {values.ndim}")
+        raise ValueError(f"a block of rows must have two dimensions, but this one has {values.ndim}")
     return ready(values)
 
 
 def ready(values) -> np.ndarray:
-    """Numbers that lie one after the other, and where numbers may lie: what came over a wire need not."""
+    """Returns contiguous and aligned float64; an array that was received over a network may be neither."""
     return np.require(values, np.float64, ["C", "A"])
 
 
-def exec_of(seed=0) -> Exec:
-    """A task has the one thread that its worker gives it."""
+def one_thread(seed=0) -> Exec:
+    """Returns the options of a task, which has one thread of its worker."""
     return Exec(threads=1, seed=seed)
 
 
-def pca_state(blocks, d, route):
-    """What PCA has to know of blocks."""
+def pca_state(blocks, number, d, route):
+    """Returns the state of PCA of a part of the data."""
     state = _mercer.PcaState(d, route)
     for block in blocks:
-        state.update(rows(block), exec_of())
+        state.update(rows(block), one_thread())
     return state
 
 
-def survey(blocks, d, number, size, seed):
-    """The survey of part ``number`` of the data."""
+def survey(blocks, number, d, size, seed):
+    """Returns the survey of a part of the data."""
     found = _mercer.Survey(d, size, number)
     for block in blocks:
-        found.update(rows(block), exec_of(seed))
+        found.update(rows(block), one_thread(seed))
     return found
 
 
-def landmark_state(blocks, basis):
-    """What landmarks know of blocks."""
+def landmark_state(blocks, number, basis):
+    """Returns the sums of a part of the data over its kernel values with the landmarks."""
     state = basis.state()
     for block in blocks:
-        state.update(basis, rows(block), exec_of())
+        state.update(basis, rows(block), one_thread())
     return state
 
 
-def pair(basis, first, second, swift):
-    """One pair of blocks of a pass, each a number, rows and vectors."""
+def prepare_block(block, basis, start):
+    """Returns what the exact search needs of a block: facts, and the scores to start from."""
+    block = rows(block)
+    return basis.facts(block), start.transform(block, one_thread())
+
+
+def pair(basis, first, second, single_precision):
+    """Returns the state of one pair of blocks of a pass, each a number, rows and vectors."""
     state = _mercer.PassState()
     blocks = [None if b is None else (b[0], rows(b[1]), ready(b[2])) for b in (first, second)]
-    state.update(basis, *blocks, swift, exec_of())
+    state.update(basis, *blocks, single_precision, one_thread())
     return state
-
-
-def scores_part(basis, block, fitted, alpha):
-    """The part of the scores of a block that comes from a block of fitted rows."""
-    return basis.scores_part(rows(block), rows(fitted), ready(alpha), exec_of())
 
 
 def merge(states):
-    """States put together two by two, in their order; they themselves stay as they are."""
+    """Returns the states merged two by two, in their order. The states themselves do not change."""
     return _batches.merged([type(s).from_bytes(s.to_bytes()) for s in states])
 
 
-class PCA(_pca.PCA):
-    """PCA of data that lies elsewhere: its moments come back, and nothing else."""
+def scores(block, worker):
+    """Returns the scores of a block of rows by the estimator that :meth:`Remote._worker` made."""
+    return worker._scores(rows(block)) if len(block) else np.empty((0, worker._n_features_out))
 
-    def _keep_state(self, state):
-        self.n_features_in_ = state.d
-        self._finish_stream(state, np.dtype(np.float64))
-        return self
+
+def scores_part(basis, block, fitted, alpha):
+    """Returns the part of the scores of a block that comes from one block of fitted rows."""
+    return basis.scores_part(rows(block), rows(fitted), ready(alpha), one_thread())
+
+
+# Estimators: what the driver does.
+
+
+class Remote:
+    """What PCA and kernel PCA of rows on a cluster share."""
+
+    def _open(self, X) -> Table:
+        """Returns the table of ``X`` after checking it, and keeps the names of its columns."""
+        raise NotImplementedError
+
+    def fit_transform(self, X, y=None, **params):
+        """Fit the model with X and return its scores, which are computed when they are needed."""
+        return self.fit(X).transform(X)
 
     def _worker(self):
-        """What scores rows in a task: this model, with the one thread that there is."""
+        """Returns a copy of this estimator that computes scores in a task, with one thread."""
         worker = copy.copy(self)
         worker.n_jobs, worker.progress = 1, None
         return worker
 
 
-class KernelPCA(_kernel_pca.KernelPCA):
-    """Kernel PCA of data that lies elsewhere: by landmarks in two looks, or exactly, by passes over pairs of blocks."""
+class PCA(Remote, _pca.PCA):
+    """PCA in one pass over the rows."""
 
-    def _how(self, d):
-        """The kernel as text, how landmarks are chosen, and whether to be exact; None is for the size to say."""
+    @atomic_fit
+    def fit(self, X, y=None):
+        """Fit the model with X in one pass over its rows."""
         self._validate_params()
+        table = self._open(X)
+        self.n_features_in_ = table.d
+        state = table.reduce(partial(pca_state, d=table.d, route=self._stream_route()))
+        self._finish_stream(state, np.dtype(np.float64))
+        return self
+
+
+class KernelPCA(Remote, _kernel_pca.KernelPCA):
+    """Kernel PCA, by landmarks in two passes over the rows, or exact by passes over pairs of blocks."""
+
+    @atomic_fit
+    def fit(self, X, y=None):
+        """Fit the model with X, by landmarks or exactly."""
+        self._validate_params()
+        table = self._open(X)
+        self._dtype, self.n_features_in_ = np.dtype(np.float64), table.d
+        source, method = self._checked_source(table.d), self._method
+        choice = self._landmark_choice(source, method)
+        size, seed = _mercer.LandmarkBasis.sample_size(choice), self._options(draw=True).seed
+        found = table.reduce(partial(survey, d=table.d, size=size, seed=seed))
+        if method is Method.BY_SIZE:
+            how = (self._wanted(found.n), None, False, choice, self._options())
+            plan = _mercer.plan_kernel(source.text, found.n, table.d, *how)
+            method = Method.LANDMARKS if plan.uses_landmarks else Method.EXACT
+        self._basis = _mercer.LandmarkBasis(source.text, found, False, choice, self._options(draw=True))
+        sums = table.reduce(landmark_state, self._basis)
+        previous = getattr(self, "_kept_blocks", None)
+        if method is Method.EXACT:
+            self._search(table, sums)
+        else:
+            self._forget()
+            self._sums, self._started = sums, self._recipe()
+            self._keep_landmarks(self._basis.finish(sums, self._wanted(sums.n), self._options()))
+        if previous is not None:
+            previous.release()
+        return self
+
+    def _checked_source(self, d):
+        """Returns the kernel, after refusing what a cluster cannot do."""
         if self.fit_inverse_transform:
-            raise ValueError("there is no inverse transform for data that lies elsewhere")
-        self._dtype, self.n_features_in_ = np.dtype(np.float64), d
+            raise ValueError("fit_inverse_transform=True is not supported for data on a cluster: set it to False")
         source = self._source(d)
         if source.text is None:
-            raise ValueError(f"a cluster needs a kernel of mercer.kernels; kernel={self.kernel!r} is another")
-        how = self._approximate(source)
-        exact = {"none": True, "auto": None}.get(how[0], False)
-        if exact and not _mercer.parse_kernel(source.text)[1]:
+            raise ValueError(f"a cluster needs a kernel of mercer.kernels, but kernel={self.kernel!r} is not one")
+        if self._method is Method.EXACT and not source.parsed.is_psd:
             raise ValueError(
-                f"kernel={self.kernel!r} may have negative eigenvalues, and exact components of a cluster's data need "
-                "a positive semi-definite one"
+                f"kernel={self.kernel!r} is not positive semi-definite, and exact components on a cluster need a "
+                "kernel that is: set landmarks, or use another kernel"
             )
-        return source.text, ("kmeans", START, None, None) if exact else how, exact
+        return source
 
-    def _is_exact(self, exact, text, n, d):
-        if exact is None:
-            wanted, options = self._wanted(n), self._options()
-            plan = _mercer.plan_kernel(text, n, d, wanted, None, False, ("auto", None, None, None), options)
-            return plan[0] != "landmarks"
-        return exact
+    def _landmark_choice(self, source, method):
+        """Returns how landmarks are chosen. The exact search starts from a model by landmarks, too."""
+        return ("kmeans", START, None, None) if method is Method.EXACT else self._approximate(source)
 
-    def _survey_size(self, how):
-        return _mercer.LandmarkBasis.sample_size(how)
+    def _search(self, table, sums):
+        """Finds the exact components by passes over pairs of blocks."""
+        few = int(self.n_components) if isinstance(self.n_components, Integral) else 16
+        start = self._basis.finish(sums, few + MORE, self._options())
+        kept, found = table.keep(prepare_block, self._basis, start)
+        facts, first = zip(*found, strict=True)
+        ends = np.cumsum([0] + [len(f) for f in facts])
 
-    def _seed(self):
-        return self._options(draw=True).seed
+        def apply(vectors, single_precision):
+            pieces = [np.ascontiguousarray(vectors[:, a:b].T) for a, b in itertools.pairwise(ends)]
+            images, squares = kept.pairs(pieces, self._basis, single_precision)
+            return np.ascontiguousarray(np.vstack(images).T), float(np.sqrt(squares))
 
-    def _start_model(self, sums):
-        """The landmarks' model that the exact search starts from."""
-        wanted = int(self.n_components) if isinstance(self.n_components, Integral) else 16
-        return self._basis.finish(sums, wanted + MORE, self._options())
-
-    def _fit_remote(self, facts, start, apply):
-        """The exact search; ``apply(vectors, swift)`` makes a pass."""
-        facts = [(ready(diagonal), square, reach) for diagonal, square, reach in facts]
-        n = sum(len(f[0]) for f in facts)
-        # Tasks that run in this process have a thread of their own: the search that waits for them must not hold it.
+        # Tasks that run in this process need a thread of their own besides the one that waits for them.
         options = self._options()
         options = replace(options, threads=max(2, options.threads))
-        how = (self._wanted(n), self._tolerance(), options)
-        model = _mercer.fit_remote(self._basis, facts, ready(start), apply, *how)
+        how = (self._wanted(int(ends[-1])), self._tolerance(), options)
+        try:
+            model = _mercer.fit_remote(self._basis, list(facts), ready(np.vstack(first)), apply, *how)
+        except BaseException:
+            kept.release()
+            raise
+        self._forget()
         self.__dict__.pop("landmarks_", None)
-        kept = len(model.eigenvalues)
-        self._take(model, kept, kept)
+        count = len(model.eigenvalues)
+        self._take(model, count, count)
         self.n_samples_seen_, self.kernel_ = model.n, self._basis.kernel
         self._kernel_source = _gram.Table(self.kernel_)
         self.gamma_ = _gram.gamma_of(self._kernel_source, self.gamma, self.n_features_in_)
-        return self
+        self._kept_blocks, self._ends = kept, ends
 
     def _forget(self):
-        """Lets go of rows that are kept for an exact model, when another takes its place."""
-        for attribute in ("_fitted", "_ends", "_order", "_sums"):
+        """Drops what belongs to one kind of model, before another is fitted."""
+        for attribute in ("_kept_blocks", "_ends", "_sums"):
             self.__dict__.pop(attribute, None)
-
-    def _take_landmarks(self, sums):
-        self._forget()
-        self._sums, self._started = sums, self._recipe()
-        self._keep_landmarks(self._basis.finish(sums, self._wanted(sums.n), self._options()))
-        return self
 
     @property
     def _is_remote(self):
+        """Whether the fitted rows are part of the model and stay on the cluster."""
         return not hasattr(self, "landmarks_")
 
+    def _alpha_of_blocks(self):
+        """Returns the coefficients of the rows of each kept block, and the offset of the scores."""
+        return np.split(self._model.alpha(), self._ends[1:-1]), np.asarray(self._model.offset()[0])
+
     def _worker(self):
-        """What scores rows in a task: this model of landmarks, with the one thread that there is."""
-        worker = copy.copy(self)
+        worker = super()._worker()
         worker._forget()
         worker.__dict__.pop("_basis", None)
-        worker.n_jobs, worker.progress = 1, None
         return worker
 
     def _saved_model(self):
@@ -183,19 +285,23 @@ class KernelPCA(_kernel_pca.KernelPCA):
         return super()._saved_model()
 
     def to_onnx(self, path=None):
-        """As that of :class:`mercer.KernelPCA`, of a model of landmarks."""
+        """Write the transformation of a model by landmarks as an ONNX graph.
+
+        Parameters and result are those of :meth:`mercer.KernelPCA.to_onnx`. An exact model is refused: its rows stay on
+        the cluster.
+        """
         self._refuse_remote("written as a graph")
         return super().to_onnx(path)
 
     def to_sklearn(self):
-        """Refused: scikit-learn's has no landmarks, and the rows of an exact model stay where they are."""
-        self._refuse_remote("one of scikit-learn's")
+        """Raise an error: scikit-learn has no landmarks, and the rows of an exact model stay on the cluster."""
+        self._refuse_remote("converted to scikit-learn")
         return super().to_sklearn()
 
     def _refuse_remote(self, what):
         check_is_fitted(self)
         if self._is_remote:
             raise ValueError(
-                f"an exact model of a cluster's data has all fitted rows, which stay there, and cannot be {what}: use "
+                f"an exact model of data on a cluster cannot be {what}, since the fitted rows stay on the cluster: set "
                 "landmarks"
             )

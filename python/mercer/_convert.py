@@ -1,4 +1,4 @@
-"""Models of scikit-learn's as ours, and ours as theirs."""
+"""Conversion of fitted models from and to scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ._certificate import Certificate
 
 
 def from_sklearn(estimator):
-    """A fitted estimator of scikit-learn's as ours, without fitting again.
+    """Convert a fitted estimator of scikit-learn, without fitting again.
 
     Parameters
     ----------
-    estimator : PCA, IncrementalPCA, KernelPCA or Nystroem of scikit-learn's
-        Fitted.
+    estimator : PCA, IncrementalPCA, KernelPCA or Nystroem of scikit-learn
+        A fitted estimator.
 
     Returns
     -------
     estimator
-        Of our class of the same name. Nothing is known of its errors, which its certificate says.
+        A fitted estimator of the class of the same name. Its certificate says that no error bounds are known.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def from_sklearn(estimator):
     makers = {"PCA": _pca, "IncrementalPCA": _incremental, "KernelPCA": _kernel_pca, "Nystroem": _nystroem}
     name = type(estimator).__name__
     if name not in makers or not type(estimator).__module__.startswith("sklearn."):
-        raise TypeError(f"{name} of {type(estimator).__module__} is none of scikit-learn's {', '.join(makers)}")
+        raise TypeError(f"cannot convert {type(estimator).__module__}.{name}: use {', '.join(makers)} of scikit-learn")
     check_is_fitted(estimator)
     ours = getattr(mercer, name)(**estimator.get_params(deep=False))
     for attribute in ("n_features_in_", "feature_names_in_"):
@@ -109,10 +109,9 @@ def _kernel_pca(ours, theirs):
             "total": max(total, float(values.sum())),
         }
     )
-    variances, ratios = ours._model.variances()
-    zeros = np.zeros(len(theirs.eigenvalues_) - ours._kept)
-    ours.explained_variance_ = ours._cast(np.concatenate([variances, zeros]))
-    ours.explained_variance_ratio_ = ours._cast(np.concatenate([ratios, zeros]))
+    spectrum, zeros = ours._model.spectrum, np.zeros(len(theirs.eigenvalues_) - ours._kept)
+    ours.explained_variance_ = ours._cast(np.concatenate([spectrum.variances, zeros]))
+    ours.explained_variance_ratio_ = ours._cast(np.concatenate([spectrum.ratios, zeros]))
     ours.certificate_ = Certificate.of(ours._model)
     ours._inverse_mean = np.zeros(ours.n_features_in_)
 
@@ -137,7 +136,7 @@ def _copy(ours, theirs):
 
 
 def to_sklearn(ours):
-    """One of our fitted estimators as one of scikit-learn's."""
+    """Returns a fitted estimator of scikit-learn."""
     from sklearn import decomposition, kernel_approximation
 
     name = type(ours).__name__
@@ -157,7 +156,7 @@ def to_sklearn(ours):
     if getattr(ours, "_model", None) is not None and name == "KernelPCA" and ours.kernel_ and ours._model.standardise():
         other.append("kernel of standardised points: put a StandardScaler before it")
     if isinstance(getattr(ours, "_kernel_source", None), _gram.Function) and ours._kernel_source.blocks:
-        other.append("kernel functions of blocks: give it one of pairs of points")
+        other.append("kernel functions of blocks: use a function of two points")
     if other:
         raise ValueError(f"scikit-learn's {name} has no {'; no '.join(other)}")
     if isinstance(params["n_components"], float) and (name == "KernelPCA" or params["svd_solver"] != "full"):
@@ -180,25 +179,25 @@ def to_sklearn(ours):
 
 
 def _their_kernel(ours, kernel):
-    """Parameters of scikit-learn's for the same kernel."""
+    """Returns scikit-learn's parameters of the same kernel."""
     source = ours._kernel_source
     if source.text is None:
         return {}
     theirs = {"gaussian": "rbf", "polynomial": "poly" if type(ours).__name__ == "KernelPCA" else "polynomial"}
-    name, given = _gram.parameters(source.text)
-    name = theirs.get(name, name)
+    parsed = source.parsed
+    name = theirs.get(parsed.name, parsed.name)
     if name not in ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian") or (
         name == "laplacian" and type(ours).__name__ == "KernelPCA"
     ):
         raise ValueError(f"scikit-learn's {type(ours).__name__} has no kernel '{source.text}'")
-    return {"kernel": name, **given}
+    return {"kernel": name, **dict(parsed.arguments)}
 
 
 def _centerer(ours):
-    """Their object that centres kernel values: means of the rows of the Gram matrix, and of all of it."""
+    """Returns scikit-learn's object that centres kernel values, with the means of the Gram matrix."""
     from sklearn.preprocessing import KernelCenterer
 
-    if hasattr(ours, "_centerer"):  # it came from them
+    if hasattr(ours, "_centerer"):  # converted from scikit-learn
         return ours._centerer
     X = ours.X_fit_
     n, options = X.shape[0], ours._options()

@@ -1,4 +1,4 @@
-"""Data as it comes: arrays of any layout, sparse matrices, tables of any library that speaks Arrow."""
+"""Checks and conversion of input: arrays, sparse matrices, and tables that support Arrow."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ FLOATS = [np.float64, np.float32]
 
 
 def checked(estimator, X, *, reset, sparse=False, least=1, copy=False):
-    """``X`` as rows of float64 or float32 that lie one after the other, copied only if they do not; or as CSR or CSC.
+    """Returns ``X`` as C-contiguous float64 or float32, or as CSR or CSC, without a copy if possible.
 
-    Whether values are finite is left to the extension module, which looks at them anyway; see :func:`explained`.
+    The extension module checks that values are finite; :func:`explained` words the error.
     """
     refuse(X)
     names, table = read(X)
@@ -43,54 +43,55 @@ def checked(estimator, X, *, reset, sparse=False, least=1, copy=False):
 
 
 def refuse(X) -> None:
-    """Refuses, in words, what would only seem to work."""
+    """Raises TypeError for input that would be misread: masks, dates and lazy frames."""
     if isinstance(X, list | tuple) and len(X):
         X = X[0] if hasattr(X[0], "dtype") else np.asarray(X[0])
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(
-            "X is a masked array, and the mask would be ignored: fill the masked values with X.filled(...), "
-            "or drop their rows with numpy.ma.compress_rows(X)"
+            "X is a masked array, and masks are not supported: fill the masked values with X.filled(...), or drop "
+            "their rows with numpy.ma.compress_rows(X)"
         )
     kind = getattr(getattr(X, "dtype", None), "kind", "")
     if kind in ("m", "M"):
         raise TypeError(
-            f"X holds dates or durations ({X.dtype}): turn them into numbers in a unit of your choice first, "
-            "such as (X - X.min()) / numpy.timedelta64(1, 'D')"
+            f"X holds dates or durations ({X.dtype}): convert them to numbers first, for example with "
+            "(X - X.min()) / numpy.timedelta64(1, 'D')"
         )
+    if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
+        raise TypeError("X is a LazyFrame, which is not computed yet: call X.collect() first")
     for name, dtype in zip(X.columns, X.dtypes, strict=False) if hasattr(X, "columns") and hasattr(X, "dtypes") else ():
         if getattr(dtype, "kind", "") in ("m", "M"):
             raise TypeError(
-                f"column '{name}' has type {dtype}, which is not a number: turn dates and durations into numbers in a "
-                "unit of your choice first"
+                f"column '{name}' has type {dtype}, which is not a number: convert dates and durations to numbers first"
             )
-    if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
-        raise TypeError("X is a LazyFrame, which has no values yet: call X.collect() first")
 
 
 def read(X):
-    """A table by its Arrow stream: names (where scikit-learn cannot see them itself) and values.
+    """Reads a table by its Arrow stream. Returns its column names, if scikit-learn cannot read them, and its values.
 
-    ``(None, None)`` for what is no such table, and for tables with columns that are not numbers, about which
-    scikit-learn's own conversion is to decide.
+    Returns ``(None, None)`` for other input and for tables with columns that are not numbers, which scikit-learn
+    converts or refuses.
     """
     if isinstance(X, np.ndarray) or sp.issparse(X) or not hasattr(X, "__arrow_c_stream__"):
         return None, None
     known = type(X).__module__.split(".")[0] in ("pandas", "polars", "pyarrow")
     if known and len(getattr(X, "shape", (0, 0))) != 2:
         return None, None
-    # The index of a frame is no column, but pandas would send it along.
+    # pandas would send the index as a column.
     table = X.reset_index(drop=True) if hasattr(X, "reset_index") else X
     try:
         names, values = _mercer.read_table(table)
-    except Exception as error:
-        if not known or ("which is not a number" in str(error) and isinstance(error, TypeError)):
+    except _mercer.DateColumnError:
+        raise
+    except Exception:
+        if not known:
             raise
         return None, None
     return (None if known and hasattr(X, "columns") else names), values
 
 
 def check_names(estimator, names, reset) -> None:
-    """As scikit-learn does for the tables it knows."""
+    """Stores or compares column names, as scikit-learn does for the tables it supports."""
     if reset:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_") and list(estimator.feature_names_in_) != names:
@@ -98,18 +99,18 @@ def check_names(estimator, names, reset) -> None:
         odd = [n for n in names if n not in fitted] or [n for n in fitted if n not in names] or names
         raise ValueError(
             "The feature names should match those that were passed during fit.\n"
-            f"Columns {', '.join(map(str, odd[:5]))} are other ones, missing, or in another order."
+            f"Columns {', '.join(map(str, odd[:5]))} are new, missing, or in another order."
         )
 
 
 def assert_finite(estimator, X) -> None:
-    """Refuses, in scikit-learn's words, values that are missing or infinite."""
+    """Raises scikit-learn's error for NaN and infinite values."""
     values = X.data if sp.issparse(X) else X
     assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
 
 
 def explained(error: ValueError, estimator, X) -> ValueError:
-    """The error of a computation; in scikit-learn's words if values of ``X`` are missing or infinite."""
+    """Returns the error of a computation, or scikit-learn's error if ``X`` has NaN or infinite values."""
     try:
         assert_finite(estimator, X)
     except ValueError as known:
@@ -118,11 +119,11 @@ def explained(error: ValueError, estimator, X) -> ValueError:
 
 
 def dense(X, memory: int):
-    """Sparse points as rows, for kernels that need them so."""
+    """Returns sparse points as a dense array, for kernels that need one."""
     needed = X.shape[0] * X.shape[1] * 8
     if needed > memory:
         raise MemoryError(
-            f"a kernel needs these sparse points as rows, which take {needed / 1e9:.1f} GB where {memory / 1e9:.1f} GB "
-            "are allowed; reduce the columns first, or use PCA, which keeps them sparse"
+            f"a kernel needs sparse points as dense rows, which take {needed / 1e9:.1f} GB, but memory allows "
+            f"{memory / 1e9:.1f} GB; reduce the columns first, or use PCA, which keeps them sparse"
         )
     return np.ascontiguousarray(X.toarray())

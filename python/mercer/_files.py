@@ -21,12 +21,12 @@ def load(path):
     Parameters
     ----------
     path : str or path-like
-        The file. It holds numbers and facts, no code, and nothing in it is trusted.
+        The file. It holds no code, and its content is checked.
 
     Returns
     -------
     PCA, IncrementalPCA, KernelPCA or Nystroem
-        A fitted estimator. What a file does not hold is the learned inverse of kernel PCA.
+        A fitted estimator, without the learned inverse transform of kernel PCA.
 
     Examples
     --------
@@ -43,15 +43,15 @@ def load(path):
     model = _mercer.load_model(os.fsdecode(path))
     if model.kind == "pca" and model.embedding():
         raise ValueError(
-            f"{os.fsdecode(path)} is a model of PCA of {model.embedding()}, for which there is no class here: use the "
-            "command, or fit PCA to features of your own"
+            f"{os.fsdecode(path)} is a model of PCA of {model.embedding()}, which Python does not support: use the "
+            "command mercer, or fit PCA to these features"
         )
     front = json.loads(model.front) if model.front else {}
     make = {"pca": _pca, "kernel_pca": _kernel_pca, "nystroem": _nystroem}[model.kind]
     try:
         estimator = make(model, front)
     except (AttributeError, TypeError, ValueError):
-        # The model is what counts; what the file says of an estimator is a hint, and this one makes no sense.
+        # The estimator's parameters in the file are not valid. The model itself is.
         front = {}
         estimator = make(model, front)
     estimator.n_features_in_ = len(model.columns)
@@ -61,10 +61,10 @@ def load(path):
 
 
 def _made(kind, front, **parameters):
-    """An estimator of this class with what the file says of its parameters, as far as they are valid."""
+    """Returns an estimator of this class with the parameters in the file, if they are valid."""
     known = kind._get_param_names() if front.get("class") == kind.__name__ else []
-    said = {name: value for name, value in front.get("params", {}).items() if name in known}
-    estimator = kind(**{**parameters, **said})
+    stored = {name: value for name, value in front.get("params", {}).items() if name in known}
+    estimator = kind(**{**parameters, **stored})
     try:
         estimator._validate_params()
     except ValueError:
@@ -74,13 +74,14 @@ def _made(kind, front, **parameters):
 
 
 def _width(front, name, least, most):
-    """A number of components that the file speaks of, if it can be one."""
+    """Returns a number of components from the file, or ``least`` if it is not valid."""
     value = front.get(name, least)
     return value if isinstance(value, int) and least <= value <= most else least
 
 
 def _pca(model, front):
-    _, scale, center, standardise, whiten = model.location()
+    location = model.location
+    center, standardise, whiten = location.is_centered, location.is_standardised, location.is_whitened
     model, d = model.whitened(False), len(model.columns)
     k = len(model.eigenvalues)
     width = _width(front, "width", k, d)
@@ -93,10 +94,10 @@ def _pca(model, front):
     estimator.n_samples_, estimator.n_components_ = model.n, width
     estimator._fit_svd_solver = "full" if model.route() == "svd" else "covariance_eigh"
     if standardise:
-        estimator.scale_ = estimator._cast(scale)
+        estimator.scale_ = estimator._cast(location.scale)
     left = min(model.n, d) - width
     divisor = model.n - 1 if center else model.n
-    estimator.noise_variance_ = estimator._dtype.type(model.total()[1] / left / divisor if left > 0 else 0.0)
+    estimator.noise_variance_ = estimator._dtype.type(model.spectrum.discarded / left / divisor if left > 0 else 0.0)
     estimator.certificate_ = Certificate.of(model)
     return estimator
 
@@ -111,7 +112,7 @@ def _incremental(model, front, width, whiten):
     ratios = np.asarray(front.get("ratios", ()), dtype=float)
     if ratios.shape == (width,):
         estimator.explained_variance_ratio_ = estimator._cast(ratios)
-    estimator._mean64, estimator._values64 = model.location()[0], np.sqrt(model.eigenvalues)
+    estimator._mean64, estimator._values64 = model.location.mean, np.sqrt(model.eigenvalues)
     estimator._axes64 = model.axes()
     estimator.var_, estimator.n_components_ = estimator._cast(estimator._var64), width
     estimator.n_samples_seen_ = model.n

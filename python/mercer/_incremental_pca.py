@@ -1,4 +1,4 @@
-"""Principal component analysis of data that comes in batches."""
+"""Principal component analysis of data in batches."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from sklearn.utils import gen_batches, metadata_routing
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from . import _batches, _data, _mercer
-from ._base import whole
+from ._base import atomic_fit
 from ._certificate import Certificate
 from ._exec import Exec, threads
 from ._linear_model import LinearModel
 
 
 class IncrementalPCA(LinearModel):
-    """Principal component analysis of data that comes in batches.
+    """Principal component analysis of data in batches.
 
     By default each batch is stacked under the components found so far, and the stack is decomposed (Ross et al. 2008),
-    as in scikit-learn: what earlier batches had outside those components is forgotten, so that results are approximate
-    unless all components are kept, and depend on the order of the batches.
+    as in scikit-learn. The result is approximate unless all components are kept, and it depends on the order of the
+    batches.
 
-    With ``method='moments'`` the result is that of :class:`PCA` of all data at once: count, mean and scatter of the
-    batches add up, whatever their sizes and their order.
+    With ``method='moments'`` the result is that of :class:`PCA` of all data at once, for batches of any size and order.
 
     Parameters
     ----------
     n_components : int, default=None
-        How many components to keep; None for ``min(n_samples, n_features)`` of the first batch.
+        Number of components to keep; None for ``min(n_samples, n_features)`` of the first batch.
     whiten : bool, default=False
-        Whether scores are divided by their standard deviation.
+        Whether to divide scores by their standard deviation.
     copy : bool, default=True
-        Without effect: the data is never changed.
+        Not used: the data is never changed.
     batch_size : int, default=None
-        Rows that :meth:`fit` takes at a time; None for ``5 * n_features``.
+        Number of rows that :meth:`fit` takes at a time; None for ``5 * n_features``.
     method : {'stack', 'moments', 'factor'}, default='stack'
-        ``'stack'`` is scikit-learn's approximate rule. ``'moments'`` is exact and keeps the scatter matrix, of
-        ``n_features**2`` numbers; ``'factor'`` is exact and keeps a triangular factor of it, which costs twice the
-        time and keeps components whose standard deviation is less than 1e-6 of the largest.
+        ``'stack'`` is scikit-learn's approximate method. ``'moments'`` is exact and stores the scatter matrix, of
+        ``n_features**2`` numbers. ``'factor'`` is exact and stores a triangular factor of it. It takes twice the time,
+        and is accurate also for components whose standard deviation is less than 1e-6 of the largest.
 
     Attributes
     ----------
@@ -49,31 +48,31 @@ class IncrementalPCA(LinearModel):
     explained_variance_ : ndarray of shape (n_components,)
         Variance of the scores.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Its share of the variance of all data seen.
+        Share of the total variance of all data so far.
     singular_values_ : ndarray of shape (n_components,)
         Singular values of the stack.
     mean_ : ndarray of shape (n_features,)
-        Mean of all data seen.
+        Mean of all data so far.
     var_ : ndarray of shape (n_features,)
-        Variance of all data seen, with divisor n.
+        Variance of all data so far, with divisor n.
     noise_variance_ : float
-        The mean variance of the directions of the last stack that were not kept.
+        Mean variance of the directions of the last stack that were not kept.
     n_components_ : int
         The number of components.
     n_samples_seen_ : int
-        The number of samples seen.
+        The number of samples so far.
     batch_size_ : int
         The batch size of :meth:`fit`.
     certificate_ : Certificate
-        How far the eigenvalues can be from the truth; of the exact methods.
+        Error bounds of the eigenvalues; only with the exact methods.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Their names, where the data has names.
+        Names of the features, if the data has names.
 
     See Also
     --------
-    PCA : All data at once, exactly.
+    PCA : Exact PCA of all data at once.
 
     Examples
     --------
@@ -84,7 +83,7 @@ class IncrementalPCA(LinearModel):
     >>> ipca.partial_fit(X[:100, :]).fit_transform(X).shape
     (1797, 7)
 
-    Exact, in batches that may be smaller than the number of components:
+    The exact methods take batches that are smaller than the number of components:
 
     >>> exact = IncrementalPCA(n_components=7, method="moments")
     >>> for start in range(0, len(X), 5):
@@ -112,7 +111,7 @@ class IncrementalPCA(LinearModel):
         self.method = method
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit(self, X, y=None):
         """Fit the model with X, a batch at a time.
 
@@ -121,12 +120,12 @@ class IncrementalPCA(LinearModel):
         X : {array-like, sparse matrix} of shape (n_samples, n_features), iterator of batches, or Arrow stream
             Training data.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
-            The fitted estimator. A fit that fails leaves it as it was.
+            The fitted estimator. A fit that fails leaves it unchanged.
         """
         self._forget()
         if _batches.is_stream(X):
@@ -135,7 +134,7 @@ class IncrementalPCA(LinearModel):
                 largest = max(largest, len(batch))
                 self._take(batch, finish=False)
             if not largest:
-                raise ValueError("there are no batches, or none with rows")
+                raise ValueError("X has no batches, or none with rows")
             self.batch_size_ = largest
             return self._finish() if self.method != "stack" else self
         X = _data.checked(self, X, reset=True, sparse=["csr", "csc", "lil"])
@@ -150,7 +149,7 @@ class IncrementalPCA(LinearModel):
         return self._finish() if self.method != "stack" else self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def partial_fit(self, X, y=None, check_input=True):
         """Update the model with X, all of it as one batch.
 
@@ -159,14 +158,14 @@ class IncrementalPCA(LinearModel):
         X : array-like of shape (n_samples, n_features)
             A batch.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
         check_input : bool, default=True
-            Whether X is checked.
+            Whether to check X.
 
         Returns
         -------
         self : object
-            The updated estimator. An update that fails leaves it as it was.
+            The updated estimator. An update that fails leaves it unchanged.
         """
         if check_input:
             if sp.issparse(X):
@@ -182,7 +181,7 @@ class IncrementalPCA(LinearModel):
             self.__dict__.pop(name, None)
 
     def _count(self, n_samples, n_features):
-        """The number of components, with scikit-learn's rules and messages."""
+        """Returns the number of components, with scikit-learn's rules and messages."""
         first, k = not hasattr(self, "components_"), self.n_components
         if k is None:
             return min(n_samples, n_features) if first else len(self.components_)
@@ -205,23 +204,27 @@ class IncrementalPCA(LinearModel):
 
     def _take(self, X, finish=True):
         if getattr(self, "_began", self.method) != self.method:
-            raise ValueError(f"method={self.method!r}, but earlier batches were taken by {self._began!r}: fit anew")
+            raise ValueError(
+                f"method={self.method!r}, but earlier batches were taken by {self._began!r}: call fit to start again"
+            )
         if self.method == "stack":
             self._began = self.method
             return self._stack(X)
         if "_state" not in self.__dict__:
             if hasattr(self, "components_"):
-                raise ValueError("a model from elsewhere has no sums that batches could be added to: fit anew")
+                raise ValueError(
+                    "a model that was read or converted has no sums to add batches to: call fit to start again"
+                )
             self._state = _mercer.PcaState(X.shape[1], "svd" if self.method == "factor" else "covariance")
             self._began, self._dtype = self.method, np.dtype(X.dtype)
-        # A copy, so that an update that fails leaves the estimator as it was.
+        # A copy, so that an update that fails leaves the estimator unchanged.
         state = _mercer.PcaState.from_bytes(self._state.to_bytes()) if finish else self._state
         self._compute(X, lambda options: state.update(X, options))
         self._state, self._dtype = state, np.promote_types(self._dtype, X.dtype)
         return self._finish() if finish else self
 
     def _finish(self):
-        """The exact model of all batches."""
+        """Makes the exact model of all batches."""
         state = self._state
         n, d = state.n, state.d
         if self.n_components is not None and self.n_components > d:
@@ -232,7 +235,7 @@ class IncrementalPCA(LinearModel):
             model = state.finish(k, True, False, self._options())
             self._keep(model, self._dtype)
             left = min(n, d) - k
-            self.noise_variance_ = self._dtype.type(model.total()[1] / left / (n - 1) if left else 0.0)
+            self.noise_variance_ = self._dtype.type(model.spectrum.discarded / left / (n - 1) if left else 0.0)
         else:  # One row has a mean and no direction.
             facts = {"axes": np.empty((0, d)), "eigenvalues": [], "total": 0.0, "discarded": 0.0, "n": n}
             facts |= {"mean": state.mean, "scale": [1.0] * d, "center": True, "standardise": False, "whiten": False}
@@ -255,7 +258,7 @@ class IncrementalPCA(LinearModel):
         stack = X - batch_mean
         batch_var = np.mean(stack**2, axis=0)
         if seen:
-            # Means and variances of two parts put together.
+            # Mean and variance of the earlier batches and this one together.
             before, apart = self._mean64, self._mean64 - batch_mean
             mean = before + (batch_mean - before) * (n / total)
             var = (self._var64 * seen + batch_var * n) / total + (seen / total) * (n / total) * apart**2
@@ -265,16 +268,16 @@ class IncrementalPCA(LinearModel):
             mean, var = batch_mean, batch_var
         found = _mercer.fit_pca(np.ascontiguousarray(stack), None, False, False, "svd", Exec(threads=threads(None)))
         values, axes = np.sqrt(found.eigenvalues), found.axes()
-        # All in float64; what is shown has the kind of the data.
+        # All in float64; the public attributes have the dtype of the data.
         self._mean64, self._var64, self._values64, self._axes64 = mean, var, values[:k], axes[:k]
         variances = values**2 / max(total - 1, 1)
-        whole_variance = np.sum(var * total)
+        total_variance = np.sum(var * total)
         self._dtype = kind
         self.n_components_, self.n_samples_seen_ = k, total
         self.mean_, self.var_ = self._cast(mean), self._cast(var)
         self.components_, self.singular_values_ = self._cast(axes[:k]), self._cast(values[:k])
         self.explained_variance_ = self._cast(variances[:k])
-        ratios = values**2 / whole_variance if whole_variance > 0 else np.zeros(len(values))
+        ratios = values**2 / total_variance if total_variance > 0 else np.zeros(len(values))
         self.explained_variance_ratio_ = self._cast(ratios[:k])
         left = variances[k:]
         self.noise_variance_ = self._dtype.type(left.mean() if k not in (n, d) and len(left) else 0.0)
@@ -285,8 +288,8 @@ class IncrementalPCA(LinearModel):
                 "mean": mean.tolist(),
                 "scale": self._scale.tolist(),
                 "eigenvalues": (values[:k] ** 2).tolist(),
-                "total": max(whole_variance, float(np.sum(values[:k] ** 2))),
-                "discarded": max(0.0, whole_variance - float(np.sum(values[:k] ** 2))),
+                "total": max(total_variance, float(np.sum(values[:k] ** 2))),
+                "discarded": max(0.0, total_variance - float(np.sum(values[:k] ** 2))),
                 "n": int(total),
                 "center": True,
                 "standardise": False,

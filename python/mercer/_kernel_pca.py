@@ -14,128 +14,129 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _batches, _data, _gram, _linear, _mercer
-from ._base import CONSTRAINTS, Estimator, warn, whole
+from ._base import CONSTRAINTS, Estimator, atomic_fit, warn
 from ._certificate import Certificate, Plan
 from ._landmarks import ByLandmarks
 
 #: Eigenvalues below this share of the largest count as zero, as in scikit-learn.
 ZERO = {"float64": 1e-12, "float32": 2e-7}
-#: Negative eigenvalues beyond this share of the largest, and this size, are significant, as in scikit-learn.
+#: Negative eigenvalues are significant beyond this share of the largest and this magnitude, as in scikit-learn.
 NEGATIVE = {"float64": (1e-5, 1e-10), "float32": (5e-3, 1e-6)}
 
 
 class KernelPCA(ByLandmarks, Estimator):
     """Kernel principal component analysis.
 
-    Exact, also for 100,000 points: a few components are found by passes over a Gram matrix that is never stored, and
-    the result says how far it can be from the truth. With ``landmarks`` approximate, for millions of points and for
-    data that comes in batches, and the result says what that costs.
+    By default it is exact, also for 100,000 points: a few components are found by passes over a Gram matrix that is
+    not stored, with error bounds in ``certificate_``. With ``landmarks`` it is approximate (Nystroem), for millions of
+    points and for data in batches; the certificate then has the approximation error.
 
     Parameters
     ----------
     n_components : int or float, default=None
-        How many components to keep: a number, a share of the variance (``0.95``), or all that are not zero. A share may
-        need very many where the spectrum is flat, and then takes as long as all of them.
+        Number of components to keep: a number, a share of the variance (``0.95``), or None for all that are not zero. A
+        share of a flat spectrum needs many components, which takes as long as all of them.
     kernel : str, Kernel or callable, default='linear'
         One of
 
-        - a name, with the parameters below and scikit-learn's defaults: ``'linear'``, ``'poly'``, ``'rbf'``,
+        - a name, used with the parameters below and scikit-learn's defaults: ``'linear'``, ``'poly'``, ``'rbf'``,
           ``'sigmoid'``, ``'cosine'``, ``'laplacian'``, ``'matern'``, ``'rational_quadratic'``, and scikit-learn's
           pairwise names (``'chi2'``, ``'additive_chi2'``);
-        - a text: ``"0.5*gaussian(gamma=median) + linear"``, with the parameters in it, and the defaults of
-          :mod:`mercer.kernels` for those that are not;
-        - a :class:`mercer.Kernel`, made by the functions of :mod:`mercer.kernels` with ``+`` and ``*``;
+        - an expression with its own parameters, such as ``"0.5*gaussian(gamma=median) + linear"``; parameters that it
+          does not give have the defaults of :mod:`mercer.kernels`;
+        - a :class:`mercer.Kernel`, made with the functions of :mod:`mercer.kernels`, ``+`` and ``*``;
         - ``'precomputed'``: X is the Gram matrix;
-        - a function of two points, or of two blocks of points that returns the matrix of values.
+        - a function of two points, or a function of two blocks of points that returns the matrix of values.
     gamma : float, 'median' or 'scale', default=None
-        Of rbf, poly, sigmoid and laplacian. None means 1/n_features. ``'median'`` is 1 over the median statistic of
-        pairs of points (their squared distance for rbf), ``'scale'`` is 1/(n_features * variance); both follow the
-        units of the data.
+        Parameter of rbf, poly, sigmoid and laplacian. None means 1/n_features. ``'median'`` is 1 over the median of the
+        squared distance (rbf) or of the L1 distance (laplacian) of pairs of points. ``'scale'`` is
+        1/(n_features * variance). Both adapt to the units of the data.
     degree : float, default=3
-        Of poly.
+        Parameter of poly.
     coef0 : float, default=1
-        Of poly and sigmoid.
+        Parameter of poly and sigmoid.
     kernel_params : dict, default=None
         Keyword arguments of a kernel function.
     alpha : float, default=1.0
-        The ridge of the inverse transform.
+        Ridge parameter of the inverse transform.
     fit_inverse_transform : bool, default=False
-        Whether the inverse transform is learned, by ridge regression of the points on their scores.
+        Whether to learn the inverse transform, by ridge regression of the points on their scores.
     eigen_solver : {'auto', 'dense', 'arpack', 'randomized'}, default='auto'
-        ``'dense'`` computes all eigenpairs of the stored Gram matrix; all others leave it to :meth:`plan`. All are
-        exact.
+        ``'dense'`` computes all eigenpairs of the stored Gram matrix. The others choose the method, see :meth:`plan`.
+        All are exact.
     tol : float, default=0
-        The residual that is good enough, relative to the largest eigenvalue; 0 means 1e-6, which gives eigenvalues to
-        about 1e-12. 1e-3 is enough for a picture. Without effect on landmarks, but that ``landmarks='auto'`` is then
-        exact.
+        Largest residual, relative to the largest eigenvalue. 0 means 1e-6, which makes eigenvalues accurate to about
+        1e-12. 1e-3 is enough for a plot. A tolerance makes ``landmarks='auto'`` exact; a fit by landmarks does not use
+        it.
     max_iter : int, default=None
-        Without effect: a search that does not reach its tolerance is an error, never a silent result.
+        Not used: a search that does not reach its tolerance raises an error.
     iterated_power : int or 'auto', default='auto'
-        Without effect: nothing is approximated.
+        Not used: all solvers are exact.
     remove_zero_eig : bool, default=False
-        Whether components with eigenvalue zero are left out when ``n_components`` is a number.
+        Whether to drop components with eigenvalue zero when ``n_components`` is a number.
     random_state : int, RandomState instance or None, default=None
-        Seeds landmarks and probes. None means always the same; results depend on it only within the tolerance.
+        Random seed of landmarks and of the search. None means a fixed seed. Exact results depend on it only within the
+        tolerance.
     copy_X : bool, default=True
         Whether ``X_fit_`` is a copy of X.
     n_jobs : int, default=None
-        Threads; None or -1 for one per core. Results do not depend on it.
+        Number of threads; None or -1 for one per core. Results do not depend on it.
     landmarks : int, 'auto' or array-like of shape (n_landmarks, n_features), default=None
-        Kernel PCA by landmarks (Nystroem): so many of them, or these. ``'auto'`` takes 1,000 where exact components
-        would not fit the memory or take more than about half an hour on two cores. None is exact.
+        Number of landmarks (Nystroem), or the landmarks themselves. ``'auto'`` takes 1,000 if exact components would
+        need more than ``memory`` or more than about 30 minutes on two cores. None is exact.
     landmark_selection : {'kmeans', 'uniform', 'rpcholesky'}, default='kmeans'
-        How landmarks are chosen, from a sample where points are many: centres of k-means (the most accurate for
-        ordinary data), points at random, or points by randomly pivoted Cholesky (better with outliers).
+        How landmarks are chosen, from a sample if there are many points: centres of k-means (the most accurate for most
+        data), random points, or points by randomly pivoted Cholesky (better with outliers).
     trace_error : float, default=None
-        As many landmarks, by randomly pivoted Cholesky, as it takes to leave at most this share of the variance. In
-        place of ``landmarks``.
+        Largest share of the variance that landmarks may leave out. They are chosen by randomly pivoted Cholesky. It
+        replaces ``landmarks``.
     restore_mean : bool, default=False
-        Whether the inverse transform regresses deviations from the mean of the data and adds the mean again, which
-        scikit-learn's loses.
+        Whether the inverse transform regresses deviations from the mean and adds the mean again. scikit-learn does not.
     memory : int or str, default=None
-        Bytes that may be used, also as ``"8G"``; None for 8 GB. What needs more is refused before it starts.
+        Memory limit in bytes or as text, such as ``"8G"``; None for 8 GB. A fit that needs more raises MemoryError
+        before it starts.
     progress : bool or callable, default=None
-        Whether passes are shown on standard error, or the function that is told of them (with a dictionary).
+        Whether to show passes on standard error, or a function that gets a dictionary for each step.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of the centred Gram matrix, decreasing.
     eigenvectors_ : ndarray of shape (n_samples, n_components)
-        Its eigenvectors, of unit length; the entry of largest magnitude of each is positive.
+        Unit eigenvectors of the centred Gram matrix; the entry of largest magnitude of each is positive.
     explained_variance_ : ndarray of shape (n_components,)
         Variance of the scores, with divisor n - 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Its share of the whole variance behind the kernel, the trace of the centred Gram matrix.
+        Share of the total variance, which is the trace of the centred Gram matrix.
     certificate_ : Certificate
-        How far eigenvalues and directions can be from the truth.
+        Error bounds of the eigenvalues and directions.
     kernel_ : str or None
-        The kernel with numbers for all parameters; None for functions and given matrices.
+        The kernel with numbers for all parameters; None for kernel functions and precomputed matrices.
     gamma_ : float
-        The gamma of the kernel, if it is a single one that has a gamma; else scikit-learn's default.
+        The gamma of the kernel, or scikit-learn's default if it is a sum or product or has no gamma.
     X_fit_ : {ndarray, sparse matrix} of shape (n_samples, n_features)
-        The fitted points. With landmarks there are no ``X_fit_`` and no ``eigenvectors_``.
+        The fitted points. A model by landmarks has no ``X_fit_`` and no ``eigenvectors_``.
     landmarks_ : ndarray of shape (n_landmarks, n_features)
-        The landmarks, where there are any.
+        The landmarks, if there are any.
     n_samples_seen_ : int
-        The number of samples that landmarks stand for.
+        The number of samples that were read, if there are landmarks.
     dual_coef_ : ndarray of shape (n_samples, n_features)
-        Of the inverse transform.
+        Coefficients of the inverse transform.
     X_transformed_fit_ : ndarray of shape (n_samples, n_components)
         Scores of the fitted points, for the inverse transform.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Their names, where the data has names.
+        Names of the features, if the data has names.
 
     See Also
     --------
-    PCA : Linear structure.
+    PCA : Linear principal components.
     Nystroem : Approximate features of a kernel.
 
     Examples
     --------
-    Two rings, which no straight line parts, are parted by the sign of the first score:
+    The sign of the first score separates two rings, which no straight line does:
 
     >>> from sklearn.datasets import make_circles
     >>> from mercer import KernelPCA
@@ -225,28 +226,28 @@ class KernelPCA(ByLandmarks, Estimator):
         self.progress = progress
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit(self, X, y=None):
         """Fit the model from data in X.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), iterator of batches, or Arrow stream
-            Training data; the Gram matrix for ``kernel='precomputed'``. Batches need landmarks, which are chosen from
-            the first of them.
+            Training data; the Gram matrix for ``kernel='precomputed'``. Batches need ``landmarks``, which are chosen
+            from the first rows.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
-            The fitted estimator. A fit that fails leaves it as it was.
+            The fitted estimator. A fit that fails leaves it unchanged.
         """
         self._fit(X, scores=False)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit_transform(self, X, y=None, **params):
         """Fit the model from data in X and transform X.
 
@@ -255,9 +256,9 @@ class KernelPCA(ByLandmarks, Estimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
         **params : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -265,11 +266,11 @@ class KernelPCA(ByLandmarks, Estimator):
             Scores of the training data, ``eigenvectors_ * sqrt(eigenvalues_)``.
         """
         if _batches.is_stream(X):
-            raise TypeError("batches that went by cannot be transformed: call fit, then transform for each batch")
+            raise TypeError("batches cannot be read twice: call fit, then transform for each batch")
         return self._fit(X, scores=True)
 
     def plan(self, X):
-        """What :meth:`fit` would do and need, without doing it.
+        """Return what :meth:`fit` would do and need, without fitting.
 
         Parameters
         ----------
@@ -279,14 +280,14 @@ class KernelPCA(ByLandmarks, Estimator):
         Returns
         -------
         Plan
-            Route, memory, work; printed, a few lines.
+            Route, memory and work. ``print(plan)`` shows them.
         """
         self._validate_params()
         n, d = self._shape(X)
-        return Plan(*self._plan(self._source(d), n, d, self._options())[0])
+        return Plan.of(self._plan(self._source(d), n, d, self._options())[0])
 
     def _plan(self, source, n, d, options):
-        """The plan, and whether a function's matrix is stored; where it does not fit, it is only multiplied by."""
+        """Returns the plan, and whether the matrix of a kernel function is stored."""
         how = (self._wanted(n), self._tolerance())
         try:
             dense = self.eigen_solver == "dense"
@@ -295,8 +296,8 @@ class KernelPCA(ByLandmarks, Estimator):
             if not isinstance(source, _gram.Function) or how[0] is None:
                 raise
             return _mercer.plan_operator(n, *how, options), False
-        # The matrix of a function, and its transpose while it is compared with it, come on top.
-        if isinstance(source, _gram.Function) and how[0] is not None and plan[2] + 16 * n * n > options.memory:
+        # The matrix of a kernel function and a copy of it, for the check of symmetry, need memory as well.
+        if isinstance(source, _gram.Function) and how[0] is not None and plan.bytes + 16 * n * n > options.memory:
             return _mercer.plan_operator(n, *how, options), False
         return plan, True
 
@@ -307,18 +308,18 @@ class KernelPCA(ByLandmarks, Estimator):
         )
 
     def _wanted(self, n_samples):
-        """What the extension module is asked for: None stands for all components."""
+        """Returns the number or share of components for the extension module; None for all."""
         if isinstance(self.n_components, Integral):
             return min(int(self.n_components), n_samples)
         return self.n_components
 
     def _fit(self, X, *, scores):
-        """Fits; the scores of X where they are asked for."""
+        """Fits the model. Returns the scores of X if ``scores``, else None."""
         for attribute in ("_basis", "_sums", "landmarks_", "n_samples_seen_"):
             self.__dict__.pop(attribute, None)
         if _batches.is_stream(X):
             if self.fit_inverse_transform:
-                raise ValueError("there is no inverse transform for data that comes in batches")
+                raise ValueError("fit_inverse_transform=True is not supported for batches: set it to False")
             self._take_batches(_batches.of(self, X), fresh=True)
             return None
         if self.fit_inverse_transform and self.kernel == "precomputed":
@@ -327,11 +328,11 @@ class KernelPCA(ByLandmarks, Estimator):
             raise NotImplementedError("Inverse transform not implemented for sparse matrices!")
         X = _data.checked(self, X, reset=True, sparse="csr", least=2, copy=self.copy_X)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            error = ValueError(f"a precomputed Gram matrix is square; X has shape {X.shape}")
+            error = ValueError(f"a precomputed Gram matrix must be square, but X has shape {X.shape}")
             raise _data.explained(error, self, X)
         self._dtype = X.dtype
         source = self._source(X.shape[1])
-        self._approximate(source)  # which may refuse
+        self._approximate(source)  # raises before any work is done
         model = self._compute(X, lambda options: self._decompose(source, X, options), draw=True)
         for attribute in ("_centerer", "dual_coef_", "X_transformed_fit_", "_inverse_mean"):
             self.__dict__.pop(attribute, None)
@@ -346,6 +347,8 @@ class KernelPCA(ByLandmarks, Estimator):
             source = _gram.Table(model.kernel)
         self._kernel_source, self.kernel_ = source, source.text
         self.gamma_ = _gram.gamma_of(source, self.gamma, X.shape[1])
+        if not (scores or self.fit_inverse_transform):
+            return None
         found = self._scores_of_fitted()
         if self.fit_inverse_transform:
             self._fit_inverse(found, X)
@@ -360,7 +363,7 @@ class KernelPCA(ByLandmarks, Estimator):
         if isinstance(source, _gram.Given):
             K = X.toarray() if sp.issparse(X) else X
             return _mercer.fit_gram(_symmetric(K), wanted, tolerance, dense, options)
-        source.look(X)
+        source.probe(X)
         _, stored = self._plan(source, n, X.shape[1], options)
         if stored:
             return _mercer.fit_gram(_symmetric(source.matrix(X, X, options)), wanted, tolerance, dense, options)
@@ -378,7 +381,7 @@ class KernelPCA(ByLandmarks, Estimator):
         return _mercer.fit_operator(apply, diagonal, wanted, tolerance, options)
 
     def _keep(self, model, shape):
-        """Takes the attributes from a model of the extension module, zero eigenvalues as scikit-learn has them."""
+        """Sets the attributes from a model of the extension module, with zero eigenvalues as in scikit-learn."""
         n, kind = shape[0], "float32" if self._dtype == np.float32 else "float64"
         values = model.eigenvalues
         largest = values[0] if len(values) else 0.0
@@ -388,24 +391,23 @@ class KernelPCA(ByLandmarks, Estimator):
         self._take(model, kept, min(self.n_components, n) if fixed else kept)
 
     def _take(self, model, kept, width):
-        """Takes the first so many components, completed by others of eigenvalue zero."""
+        """Sets the attributes from the first ``kept`` components, completed to ``width`` by ones of eigenvalue zero."""
         values, vectors = model.eigenvalues[:kept], model.vectors()[:, :kept]
         values = np.append(values, np.zeros(width - kept))
         vectors = _linear.completed(vectors.T, width - kept).T
         self._model, self._kept = model, kept
         self.eigenvalues_, self.eigenvectors_ = self._cast(values), self._cast(vectors)
-        variances, ratios = model.variances()
-        zeros = np.zeros(len(values) - kept)
-        self.explained_variance_ = self._cast(np.concatenate([variances[:kept], zeros]))
-        self.explained_variance_ratio_ = self._cast(np.concatenate([ratios[:kept], zeros]))
+        spectrum, zeros = model.spectrum, np.zeros(len(values) - kept)
+        self.explained_variance_ = self._cast(np.concatenate([spectrum.variances[:kept], zeros]))
+        self.explained_variance_ratio_ = self._cast(np.concatenate([spectrum.ratios[:kept], zeros]))
         self.certificate_ = Certificate.of(model)
 
     def _warn_of_negative(self, model, n, largest, kind):
-        """Negative eigenvalues are an error where they are asked for, and are told of in any case."""
-        negative = model.negative()
+        """Raises an error if components with negative eigenvalues are wanted, and warns if there are any."""
+        negative = model.negative
         if negative is None:
             return
-        count, smallest, share = negative
+        count, smallest = negative.count, negative.smallest
         ratio, size = NEGATIVE[kind]
         if smallest > -ratio * largest or smallest > -size:
             return
@@ -415,12 +417,12 @@ class KernelPCA(ByLandmarks, Estimator):
             raise ValueError(
                 f"There are significant negative eigenvalues ({ratio:g} of the maximum positive). Either "
                 "the matrix is not PSD, or there was an issue while computing the eigendecomposition of the matrix. "
-                f"{n - count} components are not negative: ask for at most so many."
+                f"Use n_components={n - count} or less."
             )
         warn(
             f"the kernel is not positive semi-definite: {count} of {n} eigenvalues of the centred Gram matrix are "
-            f"negative, the smallest is {smallest:.3g} (the largest {largest:.3g}), and they have {share:.1%} of "
-            "its mass",
+            f"negative; the smallest is {smallest:.3g}, the largest {largest:.3g}, and the negative ones have "
+            f"{negative.share:.1%} of the sum of magnitudes",
             PositiveSpectrumWarning,
         )
 
@@ -440,7 +442,7 @@ class KernelPCA(ByLandmarks, Estimator):
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components)
-            Scores. Each depends on its own point only, not on those that come with it.
+            Scores. The scores of a point do not depend on the other points in X.
         """
         check_is_fitted(self)
         return self._scores(_data.checked(self, X, reset=False, sparse="csr"))
@@ -463,12 +465,12 @@ class KernelPCA(ByLandmarks, Estimator):
         return np.vstack([self._model.transform(K, options) for K in parts])
 
     def _fit_inverse(self, scores, X):
-        """Ridge regression of the points on their scores, solved once."""
+        """Fits the ridge regression of the points on their scores."""
         n, options = len(X), self._options()
         if 3 * 8 * n * n > options.memory:
             raise MemoryError(
-                f"the inverse transform of {n} points stores a matrix of {8 * n * n / 1e6:.0f} MB and a copy, where "
-                f"{options.memory / 1e6:.0f} MB are allowed; fit fewer points or raise memory="
+                f"the inverse transform of {n} points needs {3 * 8 * n * n / 1e6:.0f} MB, but memory allows "
+                f"{options.memory / 1e6:.0f} MB; fit fewer points or raise memory"
             )
         K = self._kernel_source.matrix(scores, scores, options)
         K.flat[:: n + 1] += self.alpha
@@ -487,8 +489,8 @@ class KernelPCA(ByLandmarks, Estimator):
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            Points whose scores are near to these: the prediction of the ridge regression that ``fit`` learned with
-            ``fit_inverse_transform=True``. Like scikit-learn's it does not know of the mean of the data unless
+            Points whose scores are close to X, predicted by the ridge regression that ``fit`` learned with
+            ``fit_inverse_transform=True``. As in scikit-learn, the mean of the data is lost unless
             ``restore_mean=True``.
         """
         if not self.fit_inverse_transform:
@@ -500,7 +502,7 @@ class KernelPCA(ByLandmarks, Estimator):
         X = check_array(X, input_name="X", dtype=_data.FLOATS, accept_sparse="csr")
         if X.shape[1] != self.X_transformed_fit_.shape[1]:
             raise ValueError(
-                f"X has {X.shape[1]} columns, but there are {self.X_transformed_fit_.shape[1]} components to map back"
+                f"X has {X.shape[1]} columns, but the model has {self.X_transformed_fit_.shape[1]} components"
             )
         K = self._kernel_source.matrix(X, self.X_transformed_fit_, self._options())
         back = K @ self.dual_coef_ + self._inverse_mean
@@ -509,26 +511,26 @@ class KernelPCA(ByLandmarks, Estimator):
     def _saved_model(self):
         if isinstance(self._kernel_source, _gram.Function):
             raise ValueError(
-                "a model of a kernel function cannot be saved, since a file carries no code: use a named kernel, or "
+                "a model with a kernel function cannot be saved, since a file carries no code: use a named kernel, or "
                 "kernel='precomputed' with the Gram matrix"
             )
         return self._model
 
     def to_sklearn(self):
-        """The same fitted model as an estimator of scikit-learn's.
+        """Convert the fitted model to scikit-learn, without fitting again.
 
         Returns
         -------
         estimator
-            Of the class of the same name, with parameters and fitted attributes that it knows.
+            A fitted estimator of scikit-learn's class of the same name.
         """
         if hasattr(self, "landmarks_"):
-            raise ValueError("scikit-learn's KernelPCA has no landmarks: its Nystroem with its PCA comes near")
+            raise ValueError("scikit-learn's KernelPCA has no landmarks: use its Nystroem followed by its PCA")
         return super().to_sklearn()
 
     def _front(self):
         shown = self
-        if not isinstance(self.landmarks, Integral | str | None):  # the points themselves are in the model
+        if not isinstance(self.landmarks, Integral | str | None):  # the model file has the landmarks
             shown = copy.copy(self)
             shown.landmarks = len(self.landmarks_)
         return {**super(KernelPCA, shown)._front(), "width": len(self.eigenvalues_), "kept": self._kept}
@@ -546,7 +548,7 @@ class KernelPCA(ByLandmarks, Estimator):
 
 
 def _symmetric(K):
-    """A given matrix in float64, averaged with its transpose where they differ, which is said if it is no rounding."""
+    """Returns the mean of a matrix and its transpose. Warns if they differ by more than rounding."""
     K = np.ascontiguousarray(K, dtype=np.float64)
     steps = range(0, len(K), _gram.BLOCK)
     apart = max((np.abs(K[i : i + _gram.BLOCK] - K.T[i : i + _gram.BLOCK]).max() for i in steps), default=0.0)
@@ -554,7 +556,7 @@ def _symmetric(K):
         return K
     if apart > 1e-6 * max(np.abs(K[i : i + _gram.BLOCK]).max() for i in steps):
         warn(
-            f"the Gram matrix is not symmetric (entries differ by up to {apart:.3g} from their mirror images); "
-            "its mean with its transpose is used"
+            f"the Gram matrix is not symmetric (it differs from its transpose by up to {apart:.3g}); the mean of both "
+            "is used"
         )
     return (K + K.T) / 2

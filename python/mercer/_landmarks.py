@@ -1,9 +1,10 @@
-"""Kernel PCA by landmarks, of data that is there or comes in batches."""
+"""Kernel PCA by Nystroem landmarks, of data in memory or in batches."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+from enum import Enum, auto
 from numbers import Integral
 
 import numpy as np
@@ -12,67 +13,80 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
 from . import _batches, _data, _gram, _mercer
-from ._base import warn, whole
+from ._base import atomic_fit, warn
 from ._certificate import Certificate
 
 
+class Method(Enum):
+    """How kernel PCA is computed."""
+
+    EXACT = auto()
+    LANDMARKS = auto()
+    #: By landmarks if exact components would take too much memory or time.
+    BY_SIZE = auto()
+
+
 class ByLandmarks:
-    """What :class:`mercer.KernelPCA` does where landmarks stand for all points."""
+    """The part of :class:`mercer.KernelPCA` that uses landmarks."""
+
+    @property
+    def _method(self):
+        if self.trace_error is not None:
+            return Method.LANDMARKS
+        if isinstance(self.landmarks, str):  # "auto", which a tolerance makes exact
+            return Method.EXACT if self.tol else Method.BY_SIZE
+        return Method.EXACT if self.landmarks is None else Method.LANDMARKS
 
     def _approximate(self, source):
-        """How landmarks are chosen, how many, which, and the trace error; for the extension module."""
+        """Returns how landmarks are chosen, how many, which, and the trace error, for the extension module."""
         if self.trace_error is None and self.landmarks is None:
             return ("none", None, None, None)
         if source.text is None:
-            raise ValueError(
-                f"landmarks need a kernel of mercer.kernels, which knows its formula; kernel={self.kernel!r} is another"
-            )
+            raise ValueError(f"landmarks need a kernel of mercer.kernels, but kernel={self.kernel!r} is not one")
         if self.trace_error is not None:
             if self.landmarks is not None:
                 raise ValueError("give landmarks or trace_error, not both")
             return ("trace", None, None, float(self.trace_error))
-        if isinstance(self.landmarks, str):  # "auto"; whoever states a tolerance wants exact components
-            return ("none" if self.tol else "auto", None, None, None)
+        if isinstance(self.landmarks, str):
+            return ("auto" if self._method is Method.BY_SIZE else "none", None, None, None)
         if isinstance(self.landmarks, Integral):
             return (self.landmark_selection, int(self.landmarks), None, None)
         return ("given", None, check_array(self.landmarks, dtype=np.float64, order="C", input_name="landmarks"), None)
 
     @available_if(lambda self: self.landmarks is not None or self.trace_error is not None)
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def partial_fit(self, X, y=None):
         """Update the model with a batch, by landmarks.
 
-        The first batch chooses the landmarks and the numbers of the kernel, so that it should be like the others; from
-        then on, batches of any size in any order give the same model, up to rounding.
+        Landmarks and automatic kernel parameters are chosen from the first batch, which should be representative. Later
+        batches may have any size and any order; the model is the same, up to rounding.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             A batch.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
-            The updated estimator. An update that fails leaves it as it was.
+            The updated estimator. An update that fails leaves it unchanged.
         """
         if self.fit_inverse_transform:
-            raise ValueError("there is no inverse transform for data that comes in batches")
+            raise ValueError("fit_inverse_transform=True is not supported for batches: set it to False")
         first = not hasattr(self, "_sums")
         started = getattr(self, "_started", None) or self._recipe()
         if not first and started != self._recipe():
             changed = [name for name, value in self._recipe().items() if started[name] != value]
-            raise ValueError(f"{', '.join(changed)} changed since the first batch: call fit to begin anew")
+            raise ValueError(f"{', '.join(changed)} changed since the first batch: call fit to start again")
         if first and hasattr(self, "_model"):
-            warn(
-                "a model that was fitted at once, or comes from a file, has no sums to add to: partial_fit begins anew"
-            )
+            warn("partial_fit starts again: a model that was fitted at once or read from a file cannot be updated")
         return self._take_batches(iter([_data.checked(self, X, reset=first, least=2 if first else 1)]), fresh=first)
 
     def _take_batches(self, batches, *, fresh):
-        """Goes through batches, and makes a model of all that were ever seen."""
+        """Updates the sums with batches, and makes the model of all batches so far."""
         options = self._options(draw=fresh)
         if fresh:
             first, batches = _batches.head(batches, self._first_rows())
@@ -85,28 +99,27 @@ class ByLandmarks:
         return self
 
     def _recipe(self):
-        """What landmarks depend on; it stays the same from batch to batch."""
+        """Returns hashes of the parameters that must not change from batch to batch."""
         names = ("kernel", "gamma", "degree", "coef0", "landmarks", "landmark_selection", "trace_error")
         values = {name: getattr(self, name) for name in names}
-        # What numpy writes of a large array leaves most of it out.
+        # repr() of a large array leaves most values out.
         values = {k: np.asarray(v).tolist() if hasattr(v, "__array__") else v for k, v in values.items()}
         return {k: hashlib.sha256(repr(v).encode()).hexdigest() for k, v in values.items()}
 
     def _first_rows(self):
-        """Rows that landmarks are chosen from."""
+        """Returns how many rows landmarks are chosen from."""
         return _mercer.LandmarkBasis.sample_size(self._approximate(self._source(1)))
 
     def _start(self, first, options):
-        """Chooses landmarks from the first batches."""
+        """Chooses the landmarks from the first batches."""
         if not first:
-            raise ValueError("there are no batches, or none with rows")
+            raise ValueError("X has no batches, or none with rows")
         first = np.concatenate(first)
         source = self._source(first.shape[1])
         how = self._approximate(source)
-        if how[0] == "none":
+        if self._method is Method.EXACT:
             raise ValueError(
-                "kernel PCA of data that comes in batches needs landmarks: set landmarks= to a number of them, or to "
-                "points"
+                "kernel PCA of data that comes in batches needs landmarks: set landmarks to a number or to points"
             )
         self._dtype = first.dtype
         survey = _mercer.Survey(first.shape[1], _mercer.LandmarkBasis.sample_size(how), 0)
@@ -115,16 +128,17 @@ class ByLandmarks:
         self._sums, self._started = self._basis.state(), self._recipe()
         if isinstance(self.landmarks, Integral) and self._basis.landmarks < self.landmarks:
             found = self._basis.landmarks
-            warn(f"the first rows give {found} landmarks of {self.landmarks}: begin with more rows")
+            warn(f"the first rows give only {found} landmarks, not {self.landmarks}: start with more rows")
 
     def _keep_landmarks(self, model):
-        """Takes the attributes of a model of landmarks."""
+        """Sets the attributes from a model by landmarks."""
         for attribute in ("X_fit_", "eigenvectors_", "dual_coef_", "X_transformed_fit_", "_inverse_mean", "_centerer"):
             self.__dict__.pop(attribute, None)
         self._model, self._kept = model, len(model.eigenvalues)
         self.eigenvalues_ = self._cast(model.eigenvalues)
-        variances, ratios = model.variances()
-        self.explained_variance_, self.explained_variance_ratio_ = self._cast(variances), self._cast(ratios)
+        spectrum = model.spectrum
+        self.explained_variance_ = self._cast(spectrum.variances)
+        self.explained_variance_ratio_ = self._cast(spectrum.ratios)
         self.certificate_ = Certificate.of(model)
         self.landmarks_, self.n_samples_seen_ = self._cast(model.points(False)), model.n
         self._kernel_source = _gram.Table(model.kernel)
@@ -133,6 +147,6 @@ class ByLandmarks:
         reached = self.certificate_.trace_share
         if self.trace_error is not None and reached > self.trace_error:
             warn(
-                f"{len(self.landmarks_)} landmarks leave {reached:.2g} of the variance, where trace_error="
-                f"{self.trace_error:g} was asked for: they were chosen from too few rows, or 4,000 are not enough"
+                f"{len(self.landmarks_)} landmarks leave {reached:.2g} of the variance, more than trace_error="
+                f"{self.trace_error:g}: start with more rows, or raise trace_error if there are 4,000 landmarks"
             )

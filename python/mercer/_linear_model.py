@@ -1,4 +1,4 @@
-"""What fitted linear models share."""
+"""The base class of linear models."""
 
 from __future__ import annotations
 
@@ -12,26 +12,24 @@ from ._base import Estimator
 
 
 class LinearModel(Estimator):
-    """What fitted linear models share: axes, a mean, and the Gaussian model behind them."""
+    """The base class of linear models: axes, a mean, and the Gaussian model of probabilistic PCA."""
 
     def _keep(self, model, dtype, width=0):
-        """Takes the attributes from a model of the extension module, completed to so many components."""
+        """Sets the attributes from a model of the extension module, completed to ``width`` components."""
         self._model, self._dtype = model, dtype
-        mean, scale, *_ = model.location()
-        variances, ratios = model.variances()
-        axes, more = model.axes(), max(0, width - len(variances))
-        self.mean_ = self._cast(mean)
-        self._scale = scale
+        location, spectrum = model.location, model.spectrum
+        axes, more = model.axes(), max(0, width - len(spectrum.variances))
+        self.mean_ = self._cast(location.mean)
+        self._scale = location.scale
         self.components_ = self._cast(_linear.completed(axes, more))
-        self.explained_variance_ = self._cast(np.append(variances, np.zeros(more)))
-        self.explained_variance_ratio_ = self._cast(np.append(ratios, np.zeros(more)))
+        self.explained_variance_ = self._cast(np.append(spectrum.variances, np.zeros(more)))
+        self.explained_variance_ratio_ = self._cast(np.append(spectrum.ratios, np.zeros(more)))
         self.singular_values_ = self._cast(np.sqrt(np.append(model.eigenvalues, np.zeros(more))))
 
     def _deviations(self, variances):
-        """What whitened scores are divided by; components without variance have scores of 0."""
+        """Returns what whitened scores are divided by; components without variance get scores of 0."""
         deviations = np.sqrt(variances)
-        rank = self._model.total()[2]
-        return np.where(np.arange(len(deviations)) < rank, deviations, np.inf)
+        return np.where(np.arange(len(deviations)) < self._model.spectrum.rank, deviations, np.inf)
 
     def transform(self, X):
         """Apply dimensionality reduction to X.
@@ -44,8 +42,8 @@ class LinearModel(Estimator):
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components)
-            Scores: ``((X - mean_) / scale_) @ components_.T``, the mean being subtracted first, so that data far from
-            the origin keeps its digits.
+            Scores: ``((X - mean_) / scale_) @ components_.T``. The mean is subtracted first, which keeps the accuracy
+            of data far from the origin.
         """
         check_is_fitted(self)
         X = _data.checked(self, X, reset=False, sparse=("csr", "csc"))
@@ -53,13 +51,14 @@ class LinearModel(Estimator):
 
     def _scores(self, X):
         if sp.issparse(X):
-            scores = _linear.sparse_scores(X, *self._model.location()[:2], self._model.axes())
+            location = self._model.location
+            scores = _linear.sparse_scores(X, location.mean, location.scale, self._model.axes())
         else:
             scores = self._compute(X, lambda options: self._model.transform(X, options))
         if self.whiten:
-            scores /= self._deviations(self._model.variances()[0])
+            scores /= self._deviations(self._model.spectrum.variances)
         more = len(self.components_) - scores.shape[1]
-        if more > 0:  # a whitened model that was read from a file has no components without variance
+        if more > 0:  # a whitened model from a file lacks the components without variance
             scores = np.hstack([scores, np.zeros((len(scores), more))])
         return scores.astype(np.result_type(X.dtype, self._dtype), copy=False)
 
@@ -80,7 +79,7 @@ class LinearModel(Estimator):
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            The points of the space of the components with these scores.
+            The points with these scores in the space of the components.
         """
         check_is_fitted(self)
         X = check_array(X, input_name="X", dtype=_data.FLOATS)
@@ -90,7 +89,7 @@ class LinearModel(Estimator):
         return X @ (components * self._scale).astype(components.dtype, copy=False) + self.mean_
 
     def _generative(self):
-        """Axes and the variance along them beyond that of the noise."""
+        """Returns the axes, and the variance along them less that of the noise."""
         axes, variances = self.components_, self.explained_variance_
         if self.whiten:
             axes = axes * np.sqrt(variances[:, None])

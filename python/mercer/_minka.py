@@ -8,16 +8,16 @@ import numpy as np
 
 
 def minka(spectrum, n_samples):
-    """The number of components, from 1 to n_features - 1, of greatest evidence (Minka 2000)."""
+    """Returns the number of components, from 1 to n_features - 1, of greatest evidence (Minka 2000)."""
     n_features = len(spectrum)
     evidence = [-np.inf] + [_evidence(spectrum, rank, n_samples) for rank in range(1, n_features)]
     return max(1, int(np.argmax(evidence)))
 
 
 def _evidence(spectrum, rank, n_samples):
-    """Minka's approximation to the log of the probability of the data, given the number of components."""
+    """Returns Minka's approximation of the log evidence for this number of components."""
     n_features, tiny = len(spectrum), 1e-15
-    # Among equal eigenvalues there is no place to cut, nor anything to choose.
+    # A cut between equal eigenvalues is not determined.
     same = 1e-14 * spectrum[0]
     if spectrum[rank - 1] < tiny or spectrum[rank - 1] - spectrum[rank] <= same:
         return -np.inf

@@ -1,4 +1,4 @@
-"""Features of a kernel from a sample of the points."""
+"""Nystroem features of a kernel."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _gram, _mercer
-from ._base import Estimator, warn, whole
+from ._base import Estimator, atomic_fit, warn
 
-#: Eigenvalues of the kernel matrix of the landmarks below this count as this, as in scikit-learn.
+#: Lower limit of the eigenvalues of the kernel matrix of the landmarks, as in scikit-learn.
 LEAST = 1e-12
 
 
 class Nystroem(Estimator):
     """Approximate features of a kernel, from a sample of the training points.
 
-    Features z with ``z(x).z(y)`` near to ``k(x, y)``, exact where x or y is one of the sampled points.
+    The features z satisfy ``z(x).z(y) = k(x, y)`` approximately, and exactly if x or y is a sampled point.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default='rbf'
-        As of :class:`KernelPCA`, and all of scikit-learn's pairwise names.
+        As in :class:`KernelPCA`, and all names of scikit-learn's pairwise kernels.
     gamma : float, 'median' or 'scale', default=None
-        As of :class:`KernelPCA`. None means the kernel's own default: 1/n_features, but 1 for chi2.
+        As in :class:`KernelPCA`. None means the default of the kernel: 1/n_features, but 1 for chi2.
     coef0 : float, default=None
-        Of polynomial and sigmoid; None means 1.
+        Parameter of polynomial and sigmoid; None means 1.
     degree : float, default=None
-        Of polynomial; None means 3.
+        Parameter of polynomial; None means 3.
     kernel_params : dict, default=None
-        Keyword arguments of a kernel function. It is never changed.
+        Keyword arguments of a kernel function.
     n_components : int, default=100
-        How many points are sampled: the number of features.
+        Number of points that are sampled, which is the number of features.
     random_state : int, RandomState instance or None, default=None
-        Seeds the sample; the points are those that scikit-learn takes.
+        Random seed of the sample. scikit-learn takes the same points for the same seed.
     n_jobs : int, default=None
-        Threads; None or -1 for one per core.
+        Number of threads; None or -1 for one per core.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The sampled points.
     component_indices_ : ndarray of shape (n_components,)
-        Their rows in the training data.
+        Indices of the sampled points in the training data.
     normalization_ : ndarray of shape (n_components, n_components)
-        The inverse root of their kernel matrix.
+        The inverse square root of the kernel matrix of the sampled points.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Their names, where the data has names.
+        Names of the features, if the data has names.
 
     See Also
     --------
-    KernelPCA : The exact principal components behind a kernel.
+    KernelPCA : Exact kernel principal components.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Nystroem(Estimator):
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit(self, X, y=None):
         """Fit estimator to data.
 
@@ -113,7 +113,7 @@ class Nystroem(Estimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class Nystroem(Estimator):
         self._kernel_source = self._bound(self._source(X.shape[1]), X)
         K = self._compute(X, lambda options: self._among(basis, options))
         self._dtype = X.dtype
-        # In float64, where it counts: the inverse of small eigenvalues is large.
+        # In float64, because the inverses of small eigenvalues are large.
         self._root = _inverse_root(K, self._kernel_source)
         self.normalization_ = self._cast(self._root)
         self.components_, self.component_indices_ = basis, chosen
@@ -151,7 +151,7 @@ class Nystroem(Estimator):
                 )
             return np.asarray(K, dtype=np.float64)
         if isinstance(self._kernel_source, _gram.Function):
-            self._kernel_source.look(basis)
+            self._kernel_source.probe(basis)
         return self._kernel_source.matrix(basis, basis, options)
 
     def _source(self, n_features):
@@ -161,19 +161,17 @@ class Nystroem(Estimator):
             raise ValueError("Don't pass gamma, coef0 or degree to Nystroem if using a callable or precomputed kernel")
         params = dict(self.kernel_params or {})
         if plain and self.kernel in KERNEL_PARAMS:
-            # Parameters by dictionary count where there is no parameter of that name.
+            # kernel_params gives what no parameter of the same name gives.
             for name in KERNEL_PARAMS[self.kernel]:
                 if given.get(name) is None and name in params:
                     given[name] = params[name]
         return _gram.source(self.kernel, n_features, params=params, **given)
 
     def _bound(self, source, X):
-        """The kernel with numbers in place of rules."""
-        if not isinstance(source, _gram.Table):
+        """Returns the source with numbers in place of automatic parameters."""
+        if not isinstance(source, _gram.Table) or source.parsed.is_bound:
             return source
-        if not any(word in source.text for word in ("median", "scale", "1/d")):
-            return source
-        return self._compute(X, lambda options: _gram.Table(_mercer.bind_kernel(source.text, _dense(X), options)[0]))
+        return self._compute(X, lambda options: _gram.Table(_mercer.bind_kernel(source.text, _dense(X), options)))
 
     def transform(self, X):
         """Apply feature map to X.
@@ -209,8 +207,8 @@ class Nystroem(Estimator):
     def _saved_model(self):
         if self._kernel_source.text is None:
             raise ValueError(
-                "a model of a kernel function or of a given matrix cannot be saved, since a file carries no code: use "
-                "a kernel of mercer.kernels"
+                "a model with a kernel function or a precomputed matrix cannot be saved, since a file carries no code: "
+                "use a kernel of mercer.kernels"
             )
         weights = np.ascontiguousarray(getattr(self, "_root", self.normalization_).T, dtype=np.float64)
         return _mercer.nystroem_model(self._kernel_source.text, _dense(self.components_).astype(np.float64), weights)
@@ -230,8 +228,8 @@ def _dense(X):
 
 
 def _inverse_root(K, source):
-    """``K^(-1/2)``; for a matrix with negative eigenvalues with the signs of those, as scikit-learn has it."""
-    if (source.text is not None and not _mercer.parse_kernel(source.text)[1]) or source.text is None:
+    """Returns ``K^(-1/2)``; negative eigenvalues keep their signs, as in scikit-learn."""
+    if source.text is None or not source.parsed.is_psd:
         u, s, v = np.linalg.svd(K)
         return (u / np.sqrt(np.maximum(s, LEAST))) @ v
     m = len(K)

@@ -11,7 +11,7 @@ from . import _mercer
 
 
 def write(estimator, path=None) -> bytes:
-    """The graph of an estimator's transform, also as a file that is written whole or not at all."""
+    """Returns the graph of the transform of an estimator, and writes it to a file atomically."""
     makers = {"Nystroem": _nystroem, "KernelPCA": _kernel_pca}
     content = makers.get(type(estimator).__name__, _linear)(estimator)
     if path is not None:
@@ -20,14 +20,14 @@ def write(estimator, path=None) -> bytes:
 
 
 def _linear(estimator):
-    mean, scale, *_ = estimator._model.location()
+    location = estimator._model.location
     weights = estimator._model.axes().T
     if estimator.whiten:
-        weights = weights / estimator._deviations(estimator._model.variances()[0])
+        weights = weights / estimator._deviations(estimator._model.spectrum.variances)
     more = len(estimator.components_) - weights.shape[1]
     if more > 0:
         weights = np.hstack([weights, np.zeros((len(weights), more))])
-    return _mercer.onnx_linear(mean.tolist(), scale.tolist(), np.ascontiguousarray(weights))
+    return _mercer.onnx_linear(location.mean.tolist(), location.scale.tolist(), np.ascontiguousarray(weights))
 
 
 def _kernel_pca(estimator):
@@ -37,7 +37,7 @@ def _kernel_pca(estimator):
     weights[:, :kept] = alpha[:, :kept]
     offset, about = model.offset()
     if not model.is_exact():
-        about = None  # linear terms are as they are: the weights of landmarks do not sum to 0
+        about = None  # the weights of landmarks do not sum to 0, so linear terms cannot be shifted
     offset = offset[:kept] + [0.0] * (k - kept)
     points, standardise = (model.points(True), model.standardise()) if estimator.kernel_ else (None, None)
     return _kernel(estimator, points, weights, offset, about, standardise)
@@ -52,8 +52,8 @@ def _kernel(estimator, points, weights, offset, about=None, standardise=None):
     text = estimator._kernel_source.text
     if text is None:
         raise ValueError(
-            f"kernel={estimator.kernel!r} cannot be written as a graph: use a kernel of mercer.kernels, which "
-            "knows its formula"
+            f"kernel={estimator.kernel!r} cannot be written as a graph, since it has no formula: use a kernel of "
+            "mercer.kernels"
         )
     if sp.issparse(points):
         points = points.toarray()

@@ -13,58 +13,57 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _batches, _data, _linear, _mercer
-from ._base import CONSTRAINTS, whole
+from ._base import CONSTRAINTS, atomic_fit
 from ._certificate import Certificate, Plan
 from ._linear_model import LinearModel
 from ._minka import minka
 
-#: The route of the extension module for a solver of scikit-learn's. All of ours are exact.
+#: The route of the extension module for a solver of scikit-learn. All routes are exact.
 ROUTES = {"full": "svd", "covariance_eigh": "covariance"}
-#: Up to this size ``'auto'`` decomposes the data itself where scikit-learn does: small components keep their digits.
+#: Up to this size ``'auto'`` decomposes the data itself if scikit-learn does, which keeps small components accurate.
 SVD_UP_TO = 1000
 
 
 class PCA(LinearModel):
     """Principal component analysis.
 
-    Exact for every solver, safe for data far from the origin, never densifying sparse data, and the same to the last
-    bit on any number of threads.
+    All solvers are exact. Data far from the origin keeps its accuracy, sparse data stays sparse, and results have the
+    same bits on any number of threads.
 
     Parameters
     ----------
     n_components : int, float or 'mle', default=None
-        How many components to keep: a number, a share of the variance (``0.95``), Minka's choice (``'mle'``), or all,
-        ``min(n_samples, n_features)`` of them. A share works with every solver.
+        Number of components to keep: a number, a share of the variance (``0.95``), Minka's choice (``'mle'``), or None
+        for all ``min(n_samples, n_features)``. A share works with every solver.
     copy : bool, default=True
-        Without effect: the data is never changed.
+        Not used: the data is never changed.
     whiten : bool, default=False
-        Whether scores are divided by their standard deviation. Scores of components without variance are 0.
+        Whether to divide scores by their standard deviation. Scores of components without variance are 0.
     svd_solver : {'auto', 'full', 'covariance_eigh', 'arpack', 'randomized'}, default='auto'
-        What is decomposed: the covariance matrix for ``'covariance_eigh'``, the data itself for ``'full'``, and
-        whatever is best otherwise, see :meth:`plan`; all are exact. For sparse data, ``'auto'``, ``'arpack'`` or
-        ``'covariance_eigh'``.
+        ``'covariance_eigh'`` decomposes the covariance matrix and ``'full'`` the data itself. The others choose the
+        best exact method, see :meth:`plan`. Sparse data needs ``'auto'``, ``'arpack'`` or ``'covariance_eigh'``.
     tol : float, default=0.0
-        The residual that is good enough where components are found by passes over the data, relative to the largest
-        eigenvalue; 0 means 1e-6, which gives eigenvalues to about 1e-12.
+        Largest residual of components that are found by passes over the data, relative to the largest eigenvalue.
+        0 means 1e-6, which makes eigenvalues accurate to about 1e-12.
     iterated_power : int or 'auto', default='auto'
-        Without effect: nothing is approximated.
+        Not used: all solvers are exact.
     n_oversamples : int, default=10
-        Without effect.
+        Not used.
     power_iteration_normalizer : {'auto', 'QR', 'LU', 'none'}, default='auto'
-        Without effect.
+        Not used.
     random_state : int, RandomState instance or None, default=None
-        Seeds the probes of passes over the data; results do not depend on it beyond the tolerance.
+        Random seed of passes over the data. Results depend on it only within the tolerance.
     center : bool, default=True
-        Whether the mean is subtracted. Without it variances are mean squares, with divisor n.
+        Whether to subtract the mean. If False, variances are mean squares with divisor n.
     scale : bool, default=False
-        Whether features are divided by their standard deviation, with divisor n - 1. A constant feature is left as it
-        is.
+        Whether to divide features by their standard deviation, with divisor n - 1. Constant features are not divided.
     n_jobs : int, default=None
-        Threads; None or -1 for one per core. Results do not depend on it.
+        Number of threads; None or -1 for one per core. Results do not depend on it.
     memory : int or str, default=None
-        Bytes that may be used, also as ``"8G"``; None for 8 GB. What needs more is refused before it starts.
+        Memory limit in bytes or as text, such as ``"8G"``; None for 8 GB. A fit that needs more raises MemoryError
+        before it starts.
     progress : bool or callable, default=None
-        Whether passes over the data are shown on standard error, or the function that is told of them.
+        Whether to show passes over the data on standard error, or a function that gets a dictionary for each step.
 
     Attributes
     ----------
@@ -73,30 +72,30 @@ class PCA(LinearModel):
     explained_variance_ : ndarray of shape (n_components,)
         Variance of the scores, with divisor n - 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Its share of the variance of the data, all of it.
+        Share of the total variance of the data.
     singular_values_ : ndarray of shape (n_components,)
         Singular values of the centred data.
     mean_ : ndarray of shape (n_features,)
-        What is subtracted.
+        The mean that is subtracted.
     scale_ : ndarray of shape (n_features,)
-        What features are divided by, with ``scale=True``.
+        The standard deviations that features are divided by, with ``scale=True``.
     n_components_ : int
         The number of components.
     n_samples_ : int
         The number of samples.
     noise_variance_ : float
-        The mean variance of the directions that were not kept.
+        Mean variance of the directions that were not kept.
     certificate_ : Certificate
-        How far eigenvalues (of the scatter matrix: ``singular_values_ ** 2``) and directions can be from the truth.
+        Error bounds of the eigenvalues of the scatter matrix, ``singular_values_ ** 2``, and of the directions.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Their names, where the data has names.
+        Names of the features, if the data has names.
 
     See Also
     --------
     KernelPCA : Non-linear structure.
-    IncrementalPCA : Data that comes in batches.
+    IncrementalPCA : PCA of data in batches.
 
     Examples
     --------
@@ -166,28 +165,28 @@ class PCA(LinearModel):
         self.progress = progress
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit(self, X, y=None):
         """Fit the model with X.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), iterator of batches, or Arrow stream
-            Training data. C-contiguous float64 and float32 is not copied. Batches (arrays or tables, of any sizes) may
-            be more than memory holds.
+            Training data. C-contiguous float64 and float32 is not copied. Batches are arrays or tables of any size;
+            together they may be larger than memory.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
-            The fitted estimator. A fit that fails leaves it as it was.
+            The fitted estimator. A fit that fails leaves it unchanged.
         """
         self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @whole
+    @atomic_fit
     def fit_transform(self, X, y=None):
         """Fit the model with X and apply the dimensionality reduction on X.
 
@@ -196,20 +195,20 @@ class PCA(LinearModel):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components)
-            Scores: the same bits as those of :meth:`transform`.
+            Scores, with the same bits as those of :meth:`transform`.
         """
         X = self._fit(X)
         if X is None:
-            raise TypeError("batches that went by cannot be transformed: call fit, then transform for each batch")
+            raise TypeError("batches cannot be read twice: call fit, then transform for each batch")
         return self._scores(X)
 
     def plan(self, X):
-        """What :meth:`fit` would do and need, without doing it.
+        """Return what :meth:`fit` would do and need, without fitting.
 
         Parameters
         ----------
@@ -219,7 +218,7 @@ class PCA(LinearModel):
         Returns
         -------
         Plan
-            Route, memory, work; printed, a few lines.
+            Route, memory and work. ``print(plan)`` shows them.
         """
         self._validate_params()
         shape = self._shape(X)
@@ -228,14 +227,15 @@ class PCA(LinearModel):
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
         way = self._way(shape, sp.issparse(X), solver, count, options)
         if way != "passes":
-            route, why, *rest = _mercer.plan_pca(*shape, count, way, options)
-            if why == "asked for" and self.svd_solver == "auto":
-                ours = "few values: the data itself" if route == "svd" else "the smaller matrix of sparse data"
-                rest[-1], why = rest[-1].replace(why, ours), ours
-            return Plan(route, why, *rest)
-        route, _, size, _, _ = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
+            plan = _mercer.plan_pca(*shape, count, way, options)
+            if self.svd_solver == "auto" and way != "auto":
+                sparse = "the smaller matrix of sparse data"
+                plan = plan.with_why(sparse if sp.issparse(X) else "few values: the data itself")
+            return Plan.of(plan)
+        plan = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
+        route, size = plan.route, plan.bytes
         why = f"{count} leading components of {min(shape)}, by passes over the data"
-        # A pass multiplies the data twice by about as many vectors as there are components and a few more.
+        # A pass multiplies the data twice by a few more vectors than there are components.
         flops = 7 * 4.0 * shape[0] * shape[1] * (count + 10)
         if not sp.issparse(X):
             size += 8 * shape[0] * shape[1]
@@ -243,7 +243,7 @@ class PCA(LinearModel):
         return Plan(route, why, size, flops, text)
 
     def _way(self, shape, sparse, solver, count, options):
-        """The route of the extension module, or "passes" over the data."""
+        """Returns the route of the extension module, or "passes"."""
         if sparse:
             return _linear.sparse_way(shape, count, self.center, self.svd_solver)
         if self.center and _linear.by_passes(self.svd_solver, shape, count, options):
@@ -253,24 +253,24 @@ class PCA(LinearModel):
         return ROUTES.get(self.svd_solver, "auto")
 
     def _fit_stream(self, X):
-        """Batches that go by once: their moments add up."""
+        """Fits to batches, each of which is read once."""
         state, dtype = None, None
         for batch in _batches.of(self, X):
             state = state or _mercer.PcaState(batch.shape[1], self._stream_route())
             self._compute(batch, functools.partial(state.update, batch))
             dtype = batch.dtype if dtype is None else np.promote_types(dtype, batch.dtype)
         if state is None:
-            raise ValueError("there are no batches, or none with rows")
+            raise ValueError("X has no batches, or none with rows")
         self._finish_stream(state, dtype)
 
     def _stream_route(self):
         return "svd" if self.svd_solver == "full" else "covariance"
 
     def _finish_stream(self, state, dtype):
-        """Makes a model of all that a state has seen."""
+        """Makes the model of all rows in a state."""
         shape = (state.n, state.d)
         if not state.n:
-            raise ValueError("there are no rows")
+            raise ValueError("X has no rows")
         if self.n_components == "mle" and shape[0] < shape[1]:
             raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
         wanted = min(shape) if self.n_components is None else self.n_components
@@ -287,11 +287,11 @@ class PCA(LinearModel):
         if sp.issparse(X) and self.svd_solver not in ("auto", "arpack", "covariance_eigh"):
             raise TypeError(
                 'PCA only support sparse inputs with the "arpack" and "covariance_eigh" solvers, while '
-                f'"{self.svd_solver}" was passed. Use "auto" for the best exact one.'
+                f'"{self.svd_solver}" was passed. Use "auto".'
             )
         X = _data.checked(self, X, reset=True, sparse=("csr", "csc"), least=2 if self.center else 1)
         solver, wanted = self._choose(X.shape, sp.issparse(X))
-        # A share, Minka's rule and no component at all are chosen from the whole spectrum.
+        # A share, Minka's choice and zero components need the full spectrum.
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
         model = self._compute(X, lambda options: self._decompose(X, count, solver, options), draw=True)
         if count is None:
@@ -301,7 +301,7 @@ class PCA(LinearModel):
         return X
 
     def _keep_fit(self, model, shape, dtype):
-        """Takes the attributes of a model of data of this shape."""
+        """Sets the attributes from a model of data of this shape."""
         self._keep(model, dtype)
         self.n_samples_, self.n_components_ = shape[0], len(self.components_)
         if self.scale:
@@ -310,7 +310,7 @@ class PCA(LinearModel):
             del self.scale_
         left = min(shape) - self.n_components_
         divisor = shape[0] - 1 if self.center else shape[0]
-        noise = model.total()[1] / left / divisor if left else 0.0
+        noise = model.spectrum.discarded / left / divisor if left else 0.0
         self.noise_variance_ = self._dtype.type(noise)
         self.certificate_ = Certificate.of(model)
 
@@ -324,7 +324,7 @@ class PCA(LinearModel):
         return _mercer.fit_pca(X, *how, way, options)
 
     def _choose(self, shape, sparse):
-        """The solver by its name, and the number of components, with scikit-learn's rules and messages."""
+        """Returns the solver and the number of components, with scikit-learn's rules and messages."""
         solver, wanted, least = self.svd_solver, self.n_components, min(shape)
         if solver == "auto" and sparse:
             solver = "arpack"
@@ -362,14 +362,14 @@ class PCA(LinearModel):
         return solver, wanted
 
     def _count(self, wanted, model, n_samples):
-        """How many components a share, or Minka's rule, asks for."""
-        variances, ratios = model.variances()
+        """Returns the number of components for a share or for Minka's choice."""
+        spectrum = model.spectrum
         if wanted == "mle":
-            return minka(variances, n_samples)
+            return minka(spectrum.variances, n_samples)
         if wanted == 0:
             return 0
-        # The first number of components with more than this share.
-        return int(np.searchsorted(np.cumsum(ratios), wanted, side="right")) + 1
+        # The smallest number of components with more than this share.
+        return int(np.searchsorted(np.cumsum(spectrum.ratios), wanted, side="right")) + 1
 
     def score_samples(self, X):
         """Return the log-likelihood of each sample.
@@ -400,7 +400,7 @@ class PCA(LinearModel):
         X : array-like of shape (n_samples, n_features)
             The data.
         y : Ignored
-            Ignored.
+            Not used, present for API consistency.
 
         Returns
         -------

@@ -1,7 +1,7 @@
-"""Kernels as objects: named, added, multiplied, weighed, evaluated.
+"""Kernels as objects, which can be added, multiplied, scaled and evaluated.
 
-There is a function for every kernel of the table that the command, the Rust library and this package share, and
-:class:`Kernel` for what is made of them.
+There is a function for each kernel that the command, the Rust library and this package support. It returns a
+:class:`Kernel`.
 
 Examples
 --------
@@ -29,12 +29,12 @@ TABLE = _mercer.kernels()
 
 
 class Kernel:
-    """A Mercer kernel, by its text.
+    """A Mercer kernel.
 
     Parameters
     ----------
     text : str
-        A kernel of the table with its parameters, or an expression of several: ``"gaussian(gamma=0.5)"``,
+        A kernel with its parameters, or an expression of several kernels: ``"gaussian(gamma=0.5)"``,
         ``"0.5*gaussian(gamma=median) + linear"``, ``"normalised(polynomial(degree=2))"``.
 
     Examples
@@ -50,12 +50,13 @@ class Kernel:
     __slots__ = ("psd", "text")
 
     def __init__(self, text: str):
-        self.text, self.psd = _mercer.parse_kernel(str(text))
+        parsed = _mercer.parse_kernel(str(text))
+        self.text, self.psd = parsed.text, parsed.is_psd
 
     def __call__(self, X, Y=None, *, n_jobs=None):
-        """The matrix of ``k(x, y)`` for every row of ``X`` and of ``Y`` (of ``X`` again if there is none).
+        """Return the matrix of ``k(x, y)`` for all rows of ``X`` and ``Y``; ``Y`` is ``X`` if it is None.
 
-        Automatic parameters, such as ``gamma=median``, are taken from ``Y``.
+        Automatic parameters, such as ``gamma=median``, are computed from ``Y``.
         """
         from ._exec import threads
 
@@ -64,9 +65,9 @@ class Kernel:
         return _mercer.kernel_matrix(self.text, X, Y, Exec(threads=threads(n_jobs)))
 
     def bind(self, X) -> Kernel:
-        """The same kernel with numbers in place of rules, taken from points."""
+        """Return the kernel with automatic parameters replaced by numbers, computed from ``X``."""
         X = check_array(X, dtype=[np.float64, np.float32], order="C")
-        return Kernel(_mercer.bind_kernel(self.text, X, Exec())[0])
+        return Kernel(_mercer.bind_kernel(self.text, X, Exec()))
 
     def __add__(self, other):
         return Kernel(f"({self.text}) + ({other.text})") if isinstance(other, Kernel) else NotImplemented
@@ -84,7 +85,7 @@ class Kernel:
     __rmul__ = __mul__
 
     def normalised(self) -> Kernel:
-        """``k(x,y) / sqrt(k(x,x) k(y,y))``."""
+        """Return the kernel ``k(x,y) / sqrt(k(x,x) k(y,y))``."""
         return Kernel(f"normalised({self.text})")
 
     def __eq__(self, other):
@@ -104,7 +105,7 @@ class Kernel:
 
 
 def _function(entry):
-    """The function that makes the kernels of one line of the table."""
+    """Returns the function that makes the kernels of one entry of the table."""
 
     def make(**parameters) -> Kernel:
         given = ", ".join(f"{name}={_spelled(value)}" for name, value in parameters.items())

@@ -195,7 +195,7 @@ def test_messages_are_theirs(iris):
         (lambda: KernelPCA(0).fit(iris), "The 'n_components' parameter of KernelPCA must be an int in the range"),
         (lambda: PCA().fit(iris[:1]), "minimum of 2 is required by PCA"),
         (lambda: PCA(memory="lots").fit(iris), "memory='lots' is not a size"),
-        (lambda: PCA(n_jobs=0).fit(iris), "n_jobs = 0 means nothing"),
+        (lambda: PCA(n_jobs=0).fit(iris), "n_jobs=0 is not valid"),
     ]:
         with pytest.raises(Exception, match=message):
             make()
@@ -209,5 +209,5 @@ def test_sparse_data_in_kernels(rng):
         assert (a.eigenvalues_ == b.eigenvalues_).all()
         assert (a.transform(X) == b.transform(dense)).all()
         assert sp.issparse(a.X_fit_)
-    with pytest.raises(MemoryError, match="sparse points as rows"):
+    with pytest.raises(MemoryError, match="sparse points as dense rows"):
         KernelPCA(2, kernel="rbf", memory=1000).fit(X)

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import sklearn.decomposition
 from conftest import angle
 from mercer import PCA
+from scipy.sparse.linalg import eigsh
 
 SOLVERS = ["auto", "full", "covariance_eigh", "arpack", "randomized"]
 
@@ -18,6 +19,11 @@ def naive(X, center=True, scale=False):
         X = X / X.std(axis=0, ddof=1)
     values, vectors = np.linalg.eigh(X.T @ X)
     return values[::-1], vectors[:, ::-1]
+
+
+def largest(X, k):
+    """The k largest eigenvalues of X'X by Lanczos to machine precision, a fifth of the time that all of them take."""
+    return np.sort(eigsh(X.T @ X, k=k, v0=X[0], tol=0, return_eigenvectors=False))[::-1]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -117,10 +123,10 @@ def test_a_few_components_of_many_points_and_dimensions_are_exact(rng):
     # P28: theirs takes a randomized solver here, 1e-3 off
     X = rng.normal(size=(2500, 2200)) * np.linspace(3, 1, 2200) + 7.0
     pca = PCA(n_components=4).fit(X)
-    values, _ = naive(X)
-    assert np.abs(pca.singular_values_**2 / values[:4] - 1).max() < 1e-9
+    values = largest(X - X.mean(axis=0), 4)
+    assert np.abs(pca.singular_values_**2 / values - 1).max() < 1e-9
     lower, upper = pca.certificate_.lower, pca.certificate_.upper
-    assert ((lower <= values[:4]) & (values[:4] <= upper)).all()
+    assert ((lower <= values) & (values <= upper)).all()
     assert PCA(n_components=4).plan(X).route == "passes"
     assert PCA(n_components=4).plan((100, 5)).route == "covariance"
 
@@ -201,7 +207,9 @@ def test_as_many_components_as_asked_for_also_of_low_rank(rng, kind):
     fitted = PCA(5).fit(X if kind == "dense" else sp.csr_array(X))
     assert fitted.components_.shape == (5, shape[1])
     assert np.allclose(fitted.components_ @ fitted.components_.T, np.eye(5), atol=1e-8)
-    values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:2]
+    # X is left @ right, so its singular values are those of the product of two small triangular factors.
+    factors = [np.linalg.qr(a, mode="r") for a in (left - left.mean(axis=0), right.T)]
+    values = np.linalg.svd(factors[0] @ factors[1].T, compute_uv=False)
     assert np.allclose(fitted.singular_values_[:2], values)
     assert np.abs(fitted.singular_values_[2:]).max() < 1e-6 * values[0]
     assert fitted.transform(X[:3]).shape == (3, 5)
@@ -214,7 +222,7 @@ def test_without_a_mean_at_any_size(rng):
     assert np.allclose(PCA(3, center=False).fit(sp.csr_array(X)).singular_values_, values)
     big = rng.normal(size=(2050, 2010))
     fitted = PCA(3, center=False).fit(big)
-    assert np.allclose(fitted.singular_values_, np.linalg.svd(big, compute_uv=False)[:3])
+    assert np.allclose(fitted.singular_values_**2, largest(big, 3))
 
 
 @pytest.mark.parametrize("shape", [(400, 300), (100, 90), (50, 400), (20_000, 5), (2500, 2200)])

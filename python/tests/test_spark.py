@@ -120,7 +120,7 @@ def test_exact_kernel_pca_is_that_of_one_machine(exact, mixed, X):
         reach = other.certificate_.upper - other.eigenvalues_
         assert (one.certificate_.lower - reach <= other.eigenvalues_).all()
         assert (other.eigenvalues_ <= one.certificate_.upper + reach).all()
-    assert len(exact._order) == 6  # blocks, two of each partition
+    assert len(exact._kept_blocks.order) == 6  # blocks, two of each partition
     assert np.allclose(exact.explained_variance_ratio_, whole.explained_variance_ratio_, rtol=1e-9)
     assert np.abs(scores_of(exact, mixed, X) - whole.transform(X)).max() < 1e-5
 
@@ -212,7 +212,7 @@ def test_what_is_no_frame_of_numbers_is_refused(session, mixed, numbers, X, exac
             model.transform(numbers.withColumn("e", numbers.e.cast("string")))
     with pytest.raises(ValueError, match="has a column 'pca0' already"):
         fitted.transform(fitted.transform(numbers))
-    with pytest.raises(ValueError, match="which stay there"):
+    with pytest.raises(ValueError, match="the fitted rows stay on the cluster"):
         exact.save("m")
 
 

@@ -1,4 +1,4 @@
-//! NumPy's arrays as points and back.
+//! Converts NumPy arrays to points and back.
 
 use mercer::{Points, PointsRef, Real};
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -6,18 +6,18 @@ use pyo3::prelude::*;
 
 use crate::error::python;
 
-/// Arrays that are given back.
+/// Arrays that are returned.
 pub(crate) type List<'py> = Bound<'py, PyArray1<f64>>;
 pub(crate) type Table<'py> = Bound<'py, PyArray2<f64>>;
 
-/// A table of numbers, rows contiguous: looked at where it lies.
+/// A C-contiguous table of numbers, which is not copied.
 #[derive(FromPyObject)]
 pub(crate) enum Array<'py> {
     F64(PyReadonlyArray2<'py, f64>),
     F32(PyReadonlyArray2<'py, f32>),
 }
 
-/// Does the same for either kind of number.
+/// Runs the same code for float64 and float32.
 macro_rules! with_points {
     ($array:expr, |$points:ident| $body:expr) => {
         match &$array {
@@ -39,7 +39,7 @@ pub(crate) fn points<'a, T: Real + Element>(array: &'a PyReadonlyArray2<'_, T>) 
     PointsRef::new(array.as_slice()?, shape[0], shape[1]).map_err(python)
 }
 
-/// Points of f64, copied.
+/// Copies an array to points of f64.
 pub(crate) fn owned(array: &PyReadonlyArray2<'_, f64>) -> PyResult<Points<f64>> {
     Ok(points(array)?.to_f64())
 }

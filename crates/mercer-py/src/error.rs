@@ -1,10 +1,10 @@
-//! Errors of the library as those of Python.
+//! Converts errors of the library to Python exceptions.
 
 use mercer::ErrorKind;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 
-/// The error with its remedy, as the kind of exception that a Python program expects.
+/// Returns the matching Python exception, with the remedy in its message.
 pub(crate) fn python(error: mercer::Error) -> PyErr {
     let message = match error.help() {
         Some(help) => format!("{error}; {help}"),
@@ -18,7 +18,7 @@ pub(crate) fn python(error: mercer::Error) -> PyErr {
     }
 }
 
-/// The same for errors of files.
+/// Returns the matching Python exception for an error of a file.
 pub(crate) fn of_files(error: mercer_io::Error) -> PyErr {
     let message = match error.help() {
         Some(help) => format!("{error}; {help}"),
@@ -26,7 +26,7 @@ pub(crate) fn of_files(error: mercer_io::Error) -> PyErr {
     };
     match error {
         mercer_io::Error::Library(error) => python(error),
-        // FileNotFoundError and its like, by the kind of the system's error.
+        // The kind of the system's error selects FileNotFoundError, PermissionError and so on.
         mercer_io::Error::Io { source, .. } => std::io::Error::new(source.kind(), message).into(),
         mercer_io::Error::NotRegular { .. } => PyOSError::new_err(message),
         _ => PyValueError::new_err(message),

@@ -15,6 +15,7 @@ use crate::array::{Array, owned, points, with_points};
 use crate::error::python;
 use crate::kernels::read;
 use crate::model::Model;
+use crate::records::PyPlan;
 use crate::run::{Options, work, work_apart};
 
 /// How many components: all, a number, or a share of the variance.
@@ -146,7 +147,7 @@ impl SymOp for Operator {
             let image: PyReadonlyArray2<'_, f64> = image.extract(py)?;
             let image = image.as_slice()?;
             if image.len() != y.as_slice().len() {
-                return Err(PyValueError::new_err("the product has another shape than the block"));
+                return Err(PyValueError::new_err("the kernel callback changed the shape of the vectors"));
             }
             y.as_mut_slice().copy_from_slice(image);
             Ok(())
@@ -154,7 +155,7 @@ impl SymOp for Operator {
         .map_err(|error| {
             let what = error.to_string();
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            ErrorKind::Unsupported { what, remedy: "see to the function".into() }.into()
+            ErrorKind::Unsupported { what, remedy: "the kernel callback raised; fix it".into() }.into()
         })
     }
 
@@ -229,10 +230,8 @@ pub(crate) fn fit_scatter(
     Ok(Model::new(AnyModel::Pca(model)))
 }
 
-/// Route, why, bytes, text.
-fn told(plan: mercer::Result<Plan>) -> PyResult<(String, String, u128, f64, String)> {
-    let plan = plan.map_err(python)?;
-    Ok((plan.route.into(), plan.why.clone(), plan.bytes, plan.flops, plan.to_string()))
+fn record(plan: mercer::Result<Plan>) -> PyResult<PyPlan> {
+    plan.map(PyPlan).map_err(python)
 }
 
 /// What fitting kernel PCA will do and need; without a kernel, of a Gram matrix.
@@ -247,10 +246,10 @@ pub(crate) fn plan_kernel(
     dense: bool,
     approximate: Approximate,
     options: Options,
-) -> PyResult<(String, String, u128, f64, String)> {
+) -> PyResult<PyPlan> {
     let given = kernel.is_none();
     let spec = approximate.of(kernel_pca(kernel.map(read).transpose()?, wanted, tolerance, dense))?;
-    told(if given { spec.plan_given(n, &options.exec()) } else { spec.plan(n, d, &options.exec()) })
+    record(if given { spec.plan_given(n, &options.exec()) } else { spec.plan(n, d, &options.exec()) })
 }
 
 /// What fitting an operator will do and need.
@@ -260,18 +259,12 @@ pub(crate) fn plan_operator(
     wanted: Option<Wanted>,
     tolerance: Option<f64>,
     options: Options,
-) -> PyResult<(String, String, u128, f64, String)> {
-    told(kernel_pca(None, wanted, tolerance, false).plan_op(n, &options.exec()))
+) -> PyResult<PyPlan> {
+    record(kernel_pca(None, wanted, tolerance, false).plan_op(n, &options.exec()))
 }
 
 /// What fitting PCA will do and need.
 #[pyfunction]
-pub(crate) fn plan_pca(
-    n: usize,
-    d: usize,
-    wanted: Option<Wanted>,
-    route: &str,
-    options: Options,
-) -> PyResult<(String, String, u128, f64, String)> {
-    told(pca(wanted, true, false, route)?.plan(n, d, &options.exec()))
+pub(crate) fn plan_pca(n: usize, d: usize, wanted: Option<Wanted>, route: &str, options: Options) -> PyResult<PyPlan> {
+    record(pca(wanted, true, false, route)?.plan(n, d, &options.exec()))
 }

@@ -1,11 +1,12 @@
-//! The extension module behind the Python package: arrays in, arrays out, errors as Python's, the lock of the
-//! interpreter released. All that a user sees is plain Python, in `python/mercer`.
+//! The extension module behind the Python package. It takes and returns NumPy arrays, raises Python exceptions and
+//! releases the interpreter lock while it computes. The public classes are plain Python, in `python/mercer`.
 
 mod array;
 mod error;
 mod fit;
 mod kernels;
 mod model;
+mod records;
 mod run;
 mod states;
 mod table;
@@ -17,15 +18,17 @@ mod _mercer {
     #[pymodule_export]
     use crate::fit::{fit_gram, fit_kernel, fit_operator, fit_pca, fit_scatter, plan_kernel, plan_operator, plan_pca};
     #[pymodule_export]
-    use crate::kernels::{bind_kernel, kernel_matrix, kernels, parse_kernel};
+    use crate::kernels::{ParsedKernel, bind_kernel, kernel_matrix, kernels, parse_kernel};
     #[pymodule_export]
     use crate::model::{
         Model, kernel_model, load_model, nystroem_model, onnx_kernel, onnx_linear, pca_model, write_file,
     };
     #[pymodule_export]
+    use crate::records::{PyBlockFacts, PyLocation, PyNegativePart, PyPlan, PySpectrum};
+    #[pymodule_export]
     use crate::states::{PyLandmarkBasis, PyLandmarkState, PyPassState, PyPcaState, PySurvey, fit_remote};
     #[pymodule_export]
-    use crate::table::{TableReader, open_table, read_table};
+    use crate::table::{DateColumnError, TableReader, open_table, read_table};
     use pyo3::prelude::*;
 
     #[pymodule_init]

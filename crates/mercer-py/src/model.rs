@@ -1,4 +1,4 @@
-//! A fitted model as Python holds it: numbers to look at, scores of new points, bytes to keep.
+//! A fitted model: its numbers, scores of new points, and its bytes.
 
 use mercer::{
     AnyModel, Certificate, Embedding, KernelPcaModel, KernelPcaParts, NystroemModel, PcaModel, PcaParts, Points,
@@ -12,7 +12,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::array::{Array, List, Table, list, owned, points, table, with_points};
 use crate::error::{of_files, python};
-use crate::kernels::{Chosen, read};
+use crate::kernels::read;
+use crate::records::{PyLocation, PyNegativePart, PySpectrum};
 use crate::run::{Options, work};
 
 /// A fitted model.
@@ -40,21 +41,21 @@ impl Model {
     fn pca(&self) -> PyResult<&PcaModel> {
         match &self.0.model {
             AnyModel::Pca(model) => Ok(model),
-            _ => Err(PyTypeError::new_err("this is not a model of PCA")),
+            _ => Err(PyTypeError::new_err("this is not a PCA model")),
         }
     }
 
     fn nystroem(&self) -> PyResult<&NystroemModel> {
         match &self.0.model {
             AnyModel::Nystroem(model) => Ok(model),
-            _ => Err(PyTypeError::new_err("this is not a model of features")),
+            _ => Err(PyTypeError::new_err("this is not a Nystroem model")),
         }
     }
 
     fn kernel_pca(&self) -> PyResult<&KernelPcaModel> {
         match &self.0.model {
             AnyModel::KernelPca(model) => Ok(model),
-            _ => Err(PyTypeError::new_err("this is not a model of kernel PCA")),
+            _ => Err(PyTypeError::new_err("this is not a kernel PCA model")),
         }
     }
 }
@@ -92,19 +93,19 @@ impl Model {
         Ok(list(py, self.spectrum()?.eigenvalues()))
     }
 
-    /// Variances and their shares of the true total.
-    fn variances<'py>(&self, py: Python<'py>) -> PyResult<(List<'py>, List<'py>)> {
-        let spectrum = self.spectrum()?;
-        Ok((list(py, &spectrum.variances()), list(py, &spectrum.ratios())))
+    #[getter(spectrum)]
+    fn py_spectrum(&self, py: Python<'_>) -> PyResult<PySpectrum> {
+        Ok(PySpectrum::new(py, self.spectrum()?))
     }
 
-    /// Sum of all eigenvalues, of those that were not kept, how many are not zero, and whether all were computed.
+    /// Returns the sum of all eigenvalues, of those that were not kept, how many are not zero, and whether all were
+    /// computed.
     fn total(&self) -> PyResult<(f64, f64, usize, bool)> {
         let spectrum = self.spectrum()?;
         Ok((spectrum.total(), spectrum.discarded(), spectrum.rank(), spectrum.is_complete()))
     }
 
-    /// The certificate as JSON and as a sentence.
+    /// Returns the certificate as JSON and as a sentence.
     fn certificate(&self) -> PyResult<(String, String)> {
         let certificate = self.0.model.certificate();
         let certificate = certificate.ok_or_else(|| PyTypeError::new_err("this model has no components"))?;
@@ -117,13 +118,13 @@ impl Model {
         table(py, self.pca()?.axes())
     }
 
-    /// PCA: mean, scale, and whether they are those of the data.
-    fn location<'py>(&self, py: Python<'py>) -> PyResult<(List<'py>, List<'py>, bool, bool, bool)> {
-        let m = self.pca()?;
-        Ok((list(py, m.mean()), list(py, m.scale()), m.is_centered(), m.is_standardised(), m.is_whitened()))
+    /// PCA: what is subtracted from points and what they are divided by.
+    #[getter]
+    fn location(&self, py: Python<'_>) -> PyResult<PyLocation> {
+        Ok(PyLocation::new(py, self.pca()?))
     }
 
-    /// PCA: the embedding whose features the components are of, if it is not that of the points themselves.
+    /// PCA: the embedding of the points, None for the points themselves.
     fn embedding(&self) -> PyResult<Option<String>> {
         let embedding = self.pca()?.embedding();
         Ok((*embedding != Embedding::Identity).then(|| embedding.to_string()))
@@ -139,8 +140,7 @@ impl Model {
         Ok(Model::new(AnyModel::Pca(self.pca()?.first(k).map_err(python)?)))
     }
 
-    /// PCA: the same with scores that are divided by their standard deviation, or not. Whitened it has only the
-    /// components that have a variance.
+    /// PCA: the same model, whitened or not. A whitened model has only components with a variance.
     fn whitened(&self, whiten: bool) -> PyResult<Self> {
         let model = self.pca()?;
         let rank = model.spectrum().rank();
@@ -165,13 +165,13 @@ impl Model {
         table(py, self.kernel_pca()?.alpha().clone())
     }
 
-    /// Kernel PCA: b in z(x) = alpha'k(x) - b, and the point that linear terms of the kernel are measured from.
+    /// Kernel PCA: b in z(x) = alpha'k(x) - b, and the origin of the linear terms of the kernel.
     fn offset(&self) -> PyResult<(Vec<f64>, Vec<f64>)> {
         let parts = self.kernel_pca()?.to_parts().map_err(python)?;
         Ok((parts.offset, parts.shift))
     }
 
-    /// Kernel PCA: whether all fitted points are in it, or landmarks alone.
+    /// Kernel PCA: whether it has all fitted points, not only landmarks.
     fn is_exact(&self) -> PyResult<bool> {
         Ok(self.kernel_pca()?.is_exact())
     }
@@ -181,7 +181,7 @@ impl Model {
         table(py, self.kernel_pca()?.scores())
     }
 
-    /// The kernel with numbers, if it is one of the table's.
+    /// The bound kernel, None if it is a callable or a given matrix.
     #[getter]
     fn kernel(&self) -> PyResult<Option<String>> {
         Ok(match &self.0.model {
@@ -190,25 +190,19 @@ impl Model {
         })
     }
 
-    /// Features of a kernel: landmarks and weights, a row per landmark.
+    /// Nystroem: landmarks and weights, a row per landmark.
     fn landmarks<'py>(&self, py: Python<'py>) -> PyResult<(Table<'py>, Table<'py>)> {
         let model = self.nystroem()?;
         Ok((table(py, model.landmarks().clone())?, table(py, model.weights().clone())?))
     }
 
-    /// Kernel PCA: what its automatic parameters became.
-    fn choices(&self) -> PyResult<Vec<Chosen>> {
-        let choices = self.kernel_pca()?.choices().iter();
-        Ok(choices.map(|c| (c.kernel.into(), c.parameter.into(), c.value, c.rule.into())).collect())
-    }
-
-    /// Kernel PCA: mean and scale by which points are standardised before the kernel sees them, if they are.
+    /// Kernel PCA: mean and scale if points are standardised before the kernel is evaluated.
     fn standardise(&self) -> PyResult<Option<(Vec<f64>, Vec<f64>)>> {
         let parts = self.kernel_pca()?.to_parts().map_err(python)?;
         Ok(parts.standardise.map(|s| (s.mean, s.scale)))
     }
 
-    /// Kernel PCA: the fitted points as they were given, or as the kernel sees them.
+    /// Kernel PCA: the fitted points, with `as_seen` after standardising.
     fn points<'py>(&self, py: Python<'py>, as_seen: bool) -> PyResult<Table<'py>> {
         let parts = self.kernel_pca()?.to_parts().map_err(python)?;
         let points = match parts.standardise.filter(|_| !as_seen) {
@@ -220,11 +214,11 @@ impl Model {
         table(py, points)
     }
 
-    /// Kernel PCA: how negative the spectrum is, where all of it is known: number of negative eigenvalues, the smallest,
-    /// and their share of the mass.
-    fn negative(&self) -> PyResult<Option<(usize, f64, f64)>> {
+    /// Kernel PCA: the negative eigenvalues of the Gram matrix, if all eigenvalues are known and some are negative.
+    #[getter]
+    fn negative(&self) -> PyResult<Option<PyNegativePart>> {
         let definiteness = self.kernel_pca()?.definiteness();
-        Ok(definiteness.filter(|d| d.is_indefinite()).map(|d| (d.negative_count, d.smallest, d.negative_share())))
+        Ok(definiteness.filter(|d| d.is_indefinite()).map(PyNegativePart::from))
     }
 
     fn transform<'py>(&self, py: Python<'py>, x: Array<'py>, options: Options) -> PyResult<Table<'py>> {
@@ -232,27 +226,27 @@ impl Model {
         table(py, scores)
     }
 
-    /// What the estimator that saved it wrote down about itself, as JSON.
+    /// The JSON text that the estimator saved with the model.
     #[getter]
     fn front(&self) -> Option<String> {
         self.0.front.as_ref().map(ToString::to_string)
     }
 
-    /// The bytes of a model file, with names of the columns.
+    /// Returns the bytes of a model file.
     fn to_bytes<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyBytes>> {
         let saved = SavedModel { model: self.0.model.clone(), columns, front: None };
         let bytes = py.detach(|| saved.to_bytes()).map_err(of_files)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes a model file whole or not at all, with names of the columns and what the estimator says about itself.
+    /// Writes a model file atomically, with the column names and a JSON text of the estimator.
     fn save(&self, py: Python<'_>, path: std::path::PathBuf, columns: Vec<String>, front: &str) -> PyResult<()> {
         let front = serde_json::from_str(front).map_err(|e| PyTypeError::new_err(e.to_string()))?;
         let saved = SavedModel { model: self.0.model.clone(), columns, front: Some(front) };
         py.detach(|| saved.save(path)).map_err(of_files)
     }
 
-    /// The other way round of `to_bytes`.
+    /// Reads what `to_bytes` returned.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         py.detach(|| SavedModel::from_bytes("model", bytes)).map(Model).map_err(of_files)
@@ -283,7 +277,7 @@ fn certificate(facts: &Bound<'_, PyDict>, eigenvalues: &[f64], total: f64) -> Py
     }
 }
 
-/// A model of PCA from its numbers.
+/// Makes a PCA model from its numbers.
 #[pyfunction]
 pub(crate) fn pca_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
     let of = |name: &str| facts.as_any().get_item(name);
@@ -312,7 +306,7 @@ pub(crate) fn pca_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
     Ok(Model::new(AnyModel::Pca(PcaModel::from_parts(parts).map_err(python)?)))
 }
 
-/// A model of kernel PCA from its numbers: fitted points, unit eigenvectors, and the means of the rows of the Gram matrix.
+/// Makes a kernel PCA model from fitted points, unit eigenvectors and the row means of the Gram matrix.
 #[pyfunction]
 pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
     let of = |name: &str| facts.as_any().get_item(name);
@@ -323,7 +317,7 @@ pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
     let kernel: Option<String> = of("kernel")?.extract()?;
     let fitted: PyReadonlyArray2<'_, f64> = of("points")?.extract()?;
     let (fitted, n) = (owned(&fitted)?, vectors.n());
-    // Columns are made orthogonal to 1, up to which rounding left them: only then is the offset all of the centring.
+    // Rounding left the columns not quite orthogonal to 1. Only if they are, the offset does all of the centring.
     let mean = |j: usize| (0..n).map(|i| vectors.row(i)[j]).sum::<f64>() / n as f64;
     let middles: Vec<f64> = (0..vectors.d()).map(mean).collect();
     let weights = Points::from_fn(n, vectors.d(), |i, j| (vectors.row(i)[j] - middles[j]) / eigenvalues[j].sqrt());
@@ -352,7 +346,7 @@ pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
     Ok(Model::new(AnyModel::KernelPca(KernelPcaModel::from_parts(parts).map_err(python)?)))
 }
 
-/// Features of a kernel from landmarks and weights, a row per landmark.
+/// Makes a Nystroem model from landmarks and weights, a row per landmark.
 #[pyfunction]
 pub(crate) fn nystroem_model(
     kernel: &str,
@@ -363,7 +357,7 @@ pub(crate) fn nystroem_model(
     Ok(Model::new(AnyModel::Nystroem(model)))
 }
 
-/// ((x - mean) / scale) weights as an ONNX graph.
+/// Returns ((x - mean) / scale) weights as an ONNX graph.
 #[pyfunction]
 pub(crate) fn onnx_linear<'py>(
     py: Python<'py>,
@@ -375,7 +369,7 @@ pub(crate) fn onnx_linear<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// k(x, points) weights - offset as an ONNX graph.
+/// Returns k(x, points) weights - offset as an ONNX graph.
 #[pyfunction]
 pub(crate) fn onnx_kernel<'py>(
     py: Python<'py>,
@@ -393,7 +387,7 @@ pub(crate) fn onnx_kernel<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 #[pyfunction]
 pub(crate) fn write_file(path: std::path::PathBuf, bytes: &[u8]) -> PyResult<()> {
     let mut outputs = Outputs::new();

@@ -1,4 +1,4 @@
-//! How work is done: on our own threads, without the lock of the interpreter, looking out for Ctrl-C.
+//! Runs computations on a thread pool, without the interpreter lock, and checks for Ctrl-C.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +14,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::python;
 
-/// How often signals are looked at.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long work that was cancelled may take to notice, if it can be left to itself.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// How often signals are checked.
+const SIGNAL_CHECK: Duration = Duration::from_millis(100);
+/// How long to wait for cancelled work to stop before abandoning it.
+const CANCEL_TIMEOUT: Duration = Duration::from_millis(700);
 
-/// With what a computation may be done; `python/mercer/_exec.py` makes it.
+/// The options of a computation, made by `python/mercer/_exec.py`.
 #[derive(FromPyObject)]
 pub(crate) struct Options {
     threads: usize,
@@ -34,7 +34,8 @@ impl Options {
     }
 }
 
-/// Pools by process and number of threads (0: one per core): threads do not survive a fork.
+/// Pools by process and number of threads (0: one per core). The process is part of the key because threads do not
+/// survive a fork.
 type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
 static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
 
@@ -49,29 +50,29 @@ fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
         .num_threads(threads)
         .thread_name(|i| format!("mercer-{i}"))
         .build()
-        .map_err(|e| PyRuntimeError::new_err(format!("{threads} threads cannot be started: {e}")))?;
-    // Pools of the process that this one was forked from stay where they are: their threads are not here to be ended.
+        .map_err(|e| PyRuntimeError::new_err(format!("cannot start {threads} threads: {e}")))?;
+    // Pools of the parent process are not dropped after a fork: their threads do not exist here.
     Ok(Arc::clone(pools.entry(key).or_insert(Arc::new(pool))))
 }
 
-/// Leaves a pool to work that nobody waits for any more; the next to ask gets another one.
-fn give_up(threads: usize) {
+/// Forgets a pool whose work was abandoned, so that the next call makes a new one.
+fn abandon_pool(threads: usize) {
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     pools.get_or_insert_default().remove(&(std::process::id(), threads));
 }
 
-/// Whether this is a thread of a pool: a function of the user's that the pool calls, and that calls us.
+/// Returns whether this is a thread of a pool, as when a kernel callback calls mercer.
 fn is_inside_a_pool() -> bool {
     rayon::current_thread_index().is_some()
 }
 
-/// What reaches the thread that waits.
+/// What the waiting thread receives.
 enum Event<R> {
-    Told(Progress),
+    Progress(Progress),
     Done(mercer::Result<R>),
 }
 
-/// Runs `work` on the pool while this thread tells progress and looks at signals.
+/// Runs `work` on the pool while this thread reports progress and checks signals.
 pub(crate) fn work<R: Send + 'static>(
     py: Python<'_>,
     options: &Options,
@@ -79,7 +80,7 @@ pub(crate) fn work<R: Send + 'static>(
 ) -> PyResult<R> {
     let (watch, exec, done) = Watch::new(options);
     if is_inside_a_pool() {
-        // Waiting for the pool would be waiting for oneself.
+        // Waiting for the pool on one of its own threads could block forever.
         return py.detach(|| work(&exec)).map_err(python);
     }
     let pool = pool(options.threads)?;
@@ -91,8 +92,8 @@ pub(crate) fn work<R: Send + 'static>(
     })
 }
 
-/// As [`work`], for work that owns what it works on and may be long without looking at the flag, as a decomposition of a
-/// stored matrix: after Ctrl-C it is left to itself. It must not call Python, which may end before it does.
+/// As [`work`], for work that owns its data and may not check the cancel flag for long, such as a dense decomposition.
+/// After Ctrl-C it is abandoned. It must not call Python, which may exit before the work ends.
 pub(crate) fn work_apart<R: Send + 'static>(
     py: Python<'_>,
     options: &Options,
@@ -105,11 +106,11 @@ pub(crate) fn work_apart<R: Send + 'static>(
     let pool = pool(options.threads)?;
     py.detach(|| {
         std::thread::spawn(move || done.send(Event::Done(pool.install(|| work(&exec)))).ok());
-        watch.wait(Some(PATIENCE))
+        watch.wait(Some(CANCEL_TIMEOUT))
     })
 }
 
-/// The thread that waits.
+/// The waiting thread.
 struct Watch<'a, R> {
     progress: Option<&'a Py<PyAny>>,
     threads: usize,
@@ -123,30 +124,32 @@ impl<'a, R: Send + 'static> Watch<'a, R> {
         let cancel = Arc::new(AtomicBool::new(false));
         let mut exec = options.exec().cancel(Arc::clone(&cancel));
         if options.progress.is_some() {
-            let tell = sender.clone();
-            exec = exec.progress(Arc::new(move |told| drop(tell.send(Event::Told(told)))));
+            let sender = sender.clone();
+            exec = exec.progress(Arc::new(move |progress| drop(sender.send(Event::Progress(progress)))));
         }
         let (progress, threads) = (options.progress.as_ref(), options.threads);
         (Watch { progress, threads, cancel, events }, exec, sender)
     }
 
-    /// Waits for the work to be done; after it was cancelled not longer than the patience, if there is a limit to it.
-    fn wait(self, patience: Option<Duration>) -> PyResult<R> {
+    /// Waits for the result; after a cancellation at most for `timeout`.
+    fn wait(self, timeout: Option<Duration>) -> PyResult<R> {
         let mut failure: Option<(PyErr, Instant)> = None;
         loop {
-            let met = match self.events.recv_timeout(LOOK) {
+            let outcome = match self.events.recv_timeout(SIGNAL_CHECK) {
                 Ok(Event::Done(done)) => return failure.map_or_else(|| done.map_err(python), |(error, _)| Err(error)),
-                Ok(Event::Told(told)) => Python::attach(|py| self.tell(py, told)),
+                Ok(Event::Progress(progress)) => Python::attach(|py| self.report(py, progress)),
                 Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
-                Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("the work came to no end")),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("the computation ended without a result"));
+                }
             };
-            match (&failure, met) {
+            match (&failure, outcome) {
                 (None, Err(error)) => {
                     self.cancel.store(true, Ordering::Relaxed);
                     failure = Some((error, Instant::now()));
                 }
-                (Some((_, since)), _) if patience.is_some_and(|p| since.elapsed() > p) => {
-                    give_up(self.threads);
+                (Some((_, since)), _) if timeout.is_some_and(|t| since.elapsed() > t) => {
+                    abandon_pool(self.threads);
                     return Err(failure.expect("there is one").0);
                 }
                 _ => {}
@@ -154,11 +157,11 @@ impl<'a, R: Send + 'static> Watch<'a, R> {
         }
     }
 
-    /// Calls the user's function with what was told, as a dictionary.
-    fn tell(&self, py: Python<'_>, told: Progress) -> PyResult<()> {
-        let Some(progress) = self.progress else { return Ok(()) };
+    /// Calls the progress callback with a dictionary.
+    fn report(&self, py: Python<'_>, progress: Progress) -> PyResult<()> {
+        let Some(callback) = self.progress else { return Ok(()) };
         let facts = PyDict::new(py);
-        match told {
+        match progress {
             Progress::Landmarks => facts.set_item("stage", "landmarks")?,
             Progress::Pass { number, reached, wanted, exact } => {
                 facts.set_item("stage", "pass")?;
@@ -174,6 +177,6 @@ impl<'a, R: Send + 'static> Watch<'a, R> {
             }
             _ => return Ok(()),
         }
-        progress.call1(py, (facts,)).map(|_| ())
+        callback.call1(py, (facts,)).map(|_| ())
     }
 }

@@ -1,4 +1,4 @@
-//! Tables of any library that speaks Arrow, as one array of numbers.
+//! Arrow tables as arrays of numbers.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,15 +8,18 @@ use arrow_array::{Array as _, RecordBatch, RecordBatchReader};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
 use numpy::{IntoPyArray, PyArrayMethods};
+use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-/// Rows that are transposed together: they and their place in the result stay in cache.
+create_exception!(mercer._mercer, DateColumnError, PyTypeError, "A column holds dates, times or durations.");
+
+/// Rows that are transposed together, so that they and their place in the result stay in cache.
 const ROWS: usize = 256;
 
-/// Names of the columns, and their values: float32 if all columns are, else float64. Missing values are NaN. Dates are
-/// refused as a type, other columns that are not numbers as values.
+/// Returns the names of the columns and their values: float32 if all columns are, else float64. Missing values are NaN.
+/// A column of dates raises `DateColumnError`, another column that is not numeric `ValueError`.
 #[pyfunction]
 pub(crate) fn read_table<'py>(
     py: Python<'py>,
@@ -28,24 +31,25 @@ pub(crate) fn read_table<'py>(
     Ok((names, reader.array(py, values)?))
 }
 
-/// Names of the columns, and the batches one after the other.
+/// Returns the names of the columns and a reader of the batches.
 #[pyfunction]
 pub(crate) fn open_table(table: PyRecordBatchReader) -> PyResult<(Vec<String>, TableReader)> {
     let reader = table.into_reader()?;
     let schema = reader.schema();
     if let Some(field) = schema.fields().iter().find(|f| !is_number(f)) {
         let what = format!(
-            "column '{}' has type {}, which is not a number; leave it out or encode it as numbers",
+            "column '{}' has type {}, which is not a number; drop it or encode it as numbers",
             field.name(),
             field.data_type()
         );
         let dated = field.data_type().is_temporal();
-        return Err(if dated { PyTypeError::new_err(what) } else { PyValueError::new_err(what) });
+        return Err(if dated { DateColumnError::new_err(what) } else { PyValueError::new_err(what) });
     }
     let names = schema.fields().iter().map(|f| f.name().clone()).collect();
-    let narrow = schema.fields().iter().all(|f| matches!(f.data_type(), DataType::Float32 | DataType::Float16));
+    let single_precision =
+        schema.fields().iter().all(|f| matches!(f.data_type(), DataType::Float32 | DataType::Float16));
     let d = schema.fields().len();
-    Ok((names, TableReader { reader: Mutex::new(reader), d, narrow }))
+    Ok((names, TableReader { reader: Mutex::new(reader), d, single_precision }))
 }
 
 /// The batches of an Arrow stream.
@@ -53,12 +57,12 @@ pub(crate) fn open_table(table: PyRecordBatchReader) -> PyResult<(Vec<String>, T
 pub(crate) struct TableReader {
     reader: Mutex<Box<dyn RecordBatchReader + Send>>,
     d: usize,
-    narrow: bool,
+    single_precision: bool,
 }
 
 #[pymethods]
 impl TableReader {
-    /// The next batch, None at the end.
+    /// Returns the next batch, None at the end.
     fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut values = Vec::new();
         while self.append(py, &mut values)? {
@@ -71,20 +75,20 @@ impl TableReader {
 }
 
 impl TableReader {
-    /// Puts the next batch after those that are there; whether there was one.
+    /// Appends the next batch to `values`. Returns whether there was one.
     fn append(&mut self, py: Python<'_>, values: &mut Vec<f64>) -> PyResult<bool> {
         let (reader, d) = (self.reader.get_mut().unwrap_or_else(PoisonError::into_inner), self.d);
         let more = py.detach(|| match reader.next() {
             Some(batch) => append(values, &batch.map_err(|e| e.to_string())?, d).map(|()| true),
             None => Ok(false),
         });
-        more.map_err(|e| PyValueError::new_err(format!("the table cannot be read: {e}")))
+        more.map_err(|e| PyValueError::new_err(format!("cannot read the table: {e}")))
     }
 
-    /// Rows as float32 if all columns are, else as float64.
+    /// Returns rows as float32 if all columns are, else as float64.
     fn array<'py>(&self, py: Python<'py>, values: Vec<f64>) -> PyResult<Bound<'py, PyAny>> {
         let shape = [values.len().checked_div(self.d).unwrap_or(0), self.d];
-        if self.narrow {
+        if self.single_precision {
             let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
             return Ok(values.into_pyarray(py).reshape(shape)?.into_any());
         }
@@ -95,12 +99,12 @@ impl TableReader {
 fn is_number(field: &Field) -> bool {
     let kind = field.data_type();
     if field.extension_type_name().is_some() {
-        return false; // numbers that stand for something else, as periods of time
+        return false; // stored as numbers, but with another meaning, such as periods of time
     }
     kind.is_numeric() || *kind == DataType::Boolean || *kind == DataType::Null
 }
 
-/// Puts the rows of a batch after those that are there.
+/// Appends the rows of a batch to `values`.
 fn append(values: &mut Vec<f64>, batch: &RecordBatch, d: usize) -> Result<(), String> {
     let (start, n) = (values.len(), batch.num_rows());
     values.resize(start + n * d, f64::NAN);
