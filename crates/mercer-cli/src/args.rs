@@ -1,8 +1,10 @@
 //! The options of the command, each defined once.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mercer::{Components, Embedding, Kernel};
 use mercer_io::{Format, Header, Missing};
+use mercer_view::{PLOT_KINDS, PlotKind};
 
 /// PCA and kernel PCA done right.
 #[derive(Debug, Parser)]
@@ -414,8 +416,8 @@ pub(crate) struct PlotArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
     /// What to draw
-    #[arg(help_heading = "Picture", long, value_enum, default_value = "scores", value_name = "KIND")]
-    pub(crate) kind: PlotKind,
+    #[arg(help_heading = "Picture", long, value_parser = plot_kinds(), default_value = "scores", value_name = "KIND")]
+    pub(crate) kind: &'static PlotKind,
     /// Two components to draw (as 1,3) or, of a reconstruction, two columns by name [default: the first two components; the two
     /// columns with most variance]
     #[arg(help_heading = "Picture", long, value_name = "A,B")]
@@ -434,20 +436,11 @@ pub(crate) struct PlotArgs {
     pub(crate) format: Option<ImageArg>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PlotKind {
-    /// Points in the plane of two components
-    Scores,
-    /// Shares of the variance, with the certificate's error bars
-    Scree,
-    /// Scores and an arrow per column, of a linear model
-    Loadings,
-    /// Gram matrix and centred Gram matrix, points in the order of their clusters
-    Kernel,
-    /// Each component over the plane of two-dimensional data
-    Contours,
-    /// Points, and what the components keep of them
-    Reconstruction,
+/// The kinds of plots by name, each with its help.
+fn plot_kinds() -> impl TypedValueParser<Value = &'static PlotKind> {
+    let one = |kind: &&PlotKind| PossibleValue::new(kind.name).help(format!("{}; needs {}", kind.about, kind.needs));
+    PossibleValuesParser::new(PLOT_KINDS.iter().map(one))
+        .try_map(|name| PlotKind::named(&name).ok_or("not a kind of plot"))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

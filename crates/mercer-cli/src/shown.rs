@@ -2,7 +2,7 @@
 
 use mercer::{AnyModel, Exec, Points};
 use mercer_io::{Column, SavedModel, Table, load_model};
-use mercer_view::{Colour, component};
+use mercer_view::{Colour, Subject, component};
 
 use crate::args::{DataArgs, ModelArgs, RunArgs, ShownArgs};
 use crate::fit::Spec;
@@ -109,11 +109,15 @@ impl Shown {
         Ok(Shown { source, points: None, columns, model: None, scores: Some(points), colour, notes, plan })
     }
 
-    /// The title of a picture.
-    pub(crate) fn title(&self) -> String {
-        match &self.model {
-            Some(model) => format!("{}: {}", self.source, mercer_view::title(model)),
-            None => self.source.clone(),
+    /// What there is to draw.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject {
+            source: &self.source,
+            columns: &self.columns,
+            points: self.points.as_ref(),
+            model: self.model.as_ref(),
+            scores: self.scores.as_ref(),
+            colour: &self.colour,
         }
     }
 }
