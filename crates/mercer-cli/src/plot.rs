@@ -9,7 +9,7 @@ use mercer_view::{Axes, AxesOf, Figure, ImageFormat, Look, Unavailable, count, p
 use crate::args::{ImageArg, PlotArgs, RunArgs};
 use crate::input::exec;
 use crate::output::{Failure, Outcome, Result, Terminal, line};
-use crate::shown::Shown;
+use crate::plot_input::PlotInput;
 
 /// Columns and rows of a plot in characters when the size of the terminal is not known, and at most.
 const USUAL: (usize, usize) = (80, 18);
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
         let name = args.output.as_deref().unwrap_or_default();
         return Err(Failure::Usage(format!("--output {name}: the extension does not match --format")));
     }
-    let shown = Shown::new(&args.shown, run)?;
+    let shown = PlotInput::new(&args.shown, run)?;
     let figure = figure(args, &shown, run)?;
     // Notes about the data only: those about the model are printed by `fit`.
     let of_model = shown.model.as_ref().map_or(&[][..], AnyModel::notes);
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
     Ok(Outcome::Done)
 }
 
-fn figure(args: &PlotArgs, shown: &Shown, run: &RunArgs) -> Result<Figure> {
+fn figure(args: &PlotArgs, shown: &PlotInput, run: &RunArgs) -> Result<Figure> {
     let subject = shown.subject();
     let axes = args.axes.as_deref().map(|text| axes(text, args.kind.axes, &shown.columns)).transpose()?.flatten();
     let look = Look { title: subject.title(), axes, density: args.density.then_some(true) };
@@ -93,10 +93,9 @@ fn failure(args: &PlotArgs, source: &str, why: Unavailable) -> Failure {
             };
             return Failure::Usage(format!("--axes {text}: give {known}"));
         }
-        Unavailable::NoModel => (
-            "has scores and no model".into(),
-            "name the model file (.mercer.safetensors) or the data".to_string(),
-        ),
+        Unavailable::NoModel => {
+            ("has scores and no model".into(), "name the model file (.mercer.safetensors) or the data".to_string())
+        }
         Unavailable::NoPoints => ("the points are not in this file".into(), "name the data after the model".into()),
         Unavailable::NoComponents => {
             ("no component has variance".into(), "check the data: all points may be equal".into())
@@ -104,17 +103,15 @@ fn failure(args: &PlotArgs, source: &str, why: Unavailable) -> Failure {
         Unavailable::NoSpectrum => {
             ("a feature map has no eigenvalues".into(), "fit PCA or kernel PCA to the data".into())
         }
-        Unavailable::NotLinear => (
-            "a kernel model has no loadings".into(),
-            "omit --kernel for PCA, or use --kind contours".into(),
-        ),
+        Unavailable::NotLinear => {
+            ("a kernel model has no loadings".into(), "omit --kernel for PCA, or use --kind contours".into())
+        }
         Unavailable::NoKernel => {
             ("PCA has no kernel matrix".into(), "use --kernel linear for the Gram matrix of PCA".into())
         }
-        Unavailable::GivenGramMatrix => (
-            "the model was fitted to a Gram matrix, not to points".into(),
-            "fit the points with --kernel".into(),
-        ),
+        Unavailable::GivenGramMatrix => {
+            ("the model was fitted to a Gram matrix, not to points".into(), "fit the points with --kernel".into())
+        }
         Unavailable::NoReconstruction => {
             ("this model has no reconstruction".into(), "use PCA, or --kernel gaussian".into())
         }

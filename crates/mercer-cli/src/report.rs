@@ -6,13 +6,13 @@ use mercer_view::{Fitted, Report};
 use crate::args::{ReportArgs, RunArgs};
 use crate::input::exec;
 use crate::output::{Failure, Outcome, Result, Terminal, line};
-use crate::shown::Shown;
+use crate::plot_input::PlotInput;
 
 pub(crate) fn run(args: &ReportArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     if args.output != "-" && ![".html", ".htm"].iter().any(|end| args.output.to_lowercase().ends_with(end)) {
         return Err(Failure::Usage(format!("--output {}: a report is HTML; name it as report.html", args.output)));
     }
-    let shown = Shown::new(&args.shown, run)?;
+    let shown = PlotInput::new(&args.shown, run)?;
     let fitted = Fitted::try_from(shown.subject()).map_err(|_| Failure::Error {
         message: format!("{}: a report needs a model and its data; one is missing", shown.source),
         help: Some("name the data, or a model file and its data".into()),

@@ -174,7 +174,11 @@ pub(crate) struct UploadQuery {
 }
 
 /// A table that the page sends: read as the command reads a file.
-pub(crate) async fn upload(State(app): State<Arc<App>>, Query(query): Query<UploadQuery>, body: Bytes) -> Result<Json<Value>> {
+pub(crate) async fn upload(
+    State(app): State<Arc<App>>,
+    Query(query): Query<UploadQuery>,
+    body: Bytes,
+) -> Result<Json<Value>> {
     let name = shown_name(&query.name);
     let limit = app.limits.upload as u64;
     let read = app.work(move |_| {

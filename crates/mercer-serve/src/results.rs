@@ -197,13 +197,7 @@ pub(crate) async fn file(
         .into_response())
 }
 
-fn made(
-    result: &FitResult,
-    name: &str,
-    axes: Axes,
-    seed: u64,
-    exec: &Exec,
-) -> Result<(Vec<u8>, &'static str, String)> {
+fn made(result: &FitResult, name: &str, axes: Axes, seed: u64, exec: &Exec) -> Result<(Vec<u8>, &'static str, String)> {
     let FitResult { recipe, selection, model, scores, .. } = result;
     let Selection { data, columns, points, .. } = &**selection;
     let base = base(&data.name);

@@ -171,7 +171,9 @@ async fn limit_size(State(app): State<Arc<App>>, request: Request, next: Next) -
 async fn limit_time(request: Request, next: Next) -> Response {
     match tokio::time::timeout(ALL_WITHIN, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request took too long", "use fewer points").into_response(),
+        Err(_) => {
+            Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request took too long", "use fewer points").into_response()
+        }
     }
 }
 

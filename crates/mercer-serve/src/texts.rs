@@ -28,7 +28,8 @@ impl Texts<'_> {
 
     /// What must be done first, as a comment.
     fn first(&self) -> Option<String> {
-        (self.data.name == "-").then(|| format!("# the data was read from standard input: save it as {} first", self.file()))
+        (self.data.name == "-")
+            .then(|| format!("# the data was read from standard input: save it as {} first", self.file()))
     }
 
     /// The file name of the data.

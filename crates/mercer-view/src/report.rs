@@ -140,25 +140,28 @@ impl Report<'_> {
     /// This model, and the other of PCA and kernel PCA with as many components; the other on a sample of many points.
     fn methods(&self, exec: &Exec) -> Result<Vec<ComparedMethod>> {
         let Fitted { points, model, scores, colour, .. } = self.fitted;
-        let method =
-            |model: &AnyModel, scores: &Points<f64>, colour: &Colour, sampled: bool| -> Result<Option<ComparedMethod>> {
-                if scores.d() == 0 {
-                    return Ok(None);
-                }
-                let mut name = crate::text::title(model);
-                if sampled {
-                    name += &format!(", of {} points", count(scores.n()));
-                }
-                Ok(Some(ComparedMethod {
-                    shares: model.spectrum().map(|s| s.ratios()).unwrap_or_default(),
-                    agreement: agreement(scores, colour, exec)?,
-                    figure: Figure {
-                        compact: true,
-                        ..scores_of(&name, scores, Some(model), colour, Axes::default(), None)
-                    },
-                    name,
-                }))
-            };
+        let method = |model: &AnyModel,
+                      scores: &Points<f64>,
+                      colour: &Colour,
+                      sampled: bool|
+         -> Result<Option<ComparedMethod>> {
+            if scores.d() == 0 {
+                return Ok(None);
+            }
+            let mut name = crate::text::title(model);
+            if sampled {
+                name += &format!(", of {} points", count(scores.n()));
+            }
+            Ok(Some(ComparedMethod {
+                shares: model.spectrum().map(|s| s.ratios()).unwrap_or_default(),
+                agreement: agreement(scores, colour, exec)?,
+                figure: Figure {
+                    compact: true,
+                    ..scores_of(&name, scores, Some(model), colour, Axes::default(), None)
+                },
+                name,
+            }))
+        };
         let own = method(model, scores, colour, false)?;
         let some = spread(points.n(), MOST_COMPARED);
         let x = Points::from_fn(some.len(), points.d(), |i, j| points.row(some[i])[j]);

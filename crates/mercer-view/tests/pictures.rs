@@ -126,9 +126,8 @@ fn nasty_data_is_drawn_all_the_same() -> Result<()> {
 fn what_is_missing_is_told_as_data() -> Result<()> {
     let iris = Case::embedded("iris", "class");
     let ((pca, of_pca), (kernel, of_kernel)) = (iris.pca()?, iris.kernel()?);
-    let why = |name: &str, subject, look: &Look| {
-        PlotKind::named(name).expect(name).check(subject, look).expect_err(name)
-    };
+    let why =
+        |name: &str, subject, look: &Look| PlotKind::named(name).expect(name).check(subject, look).expect_err(name);
     let (linear, curved, look) = (iris.subject(&pca, &of_pca), iris.subject(&kernel, &of_kernel), Look::default());
     assert!(matches!(why("scree", Subject { model: None, ..linear }, &look), Unavailable::NoModel));
     assert!(matches!(why("scores", Subject { scores: None, ..linear }, &look), Unavailable::NoPoints));

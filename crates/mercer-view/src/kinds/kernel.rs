@@ -29,7 +29,7 @@ const CELLS: usize = 100;
 /// Number of clusters when there are no labels.
 const CLUSTERS: usize = 3;
 
-/// K and HKH of the points of a kernel model, ordered by the clusters of their scores; each cell is the mean of a block where
+/// K and HKH of the points of a kernel model, ordered by the clusters of their scores; a cell is the mean of a block where
 /// there are more points than cells. Fails when the kernel has values that are not finite, or the work is cancelled.
 fn gram(
     title: &str,
@@ -94,7 +94,7 @@ fn gram(
         note += &format!("; {} of {} points", count(some.len()), count(points.n()));
     }
     if cells < some.len() {
-        note += "; a cell is the mean of a block";
+        note += "; each cell is the mean of a block";
     }
     Ok(Figure { title: title.into(), note, panels, across: 2, compact: false })
 }

@@ -25,7 +25,9 @@ pub(super) static KIND: PlotKind = PlotKind {
         if axes.x.max(axes.y) >= d {
             return Err(Unavailable::NoSuchAxis { of: AxesOf::Columns, count: d });
         }
-        Ok(Box::new(move |exec| reconstruction(&look.title, (model, &reconstruct), points, subject.columns, axes, exec)))
+        Ok(Box::new(move |exec| {
+            reconstruction(&look.title, (model, &reconstruct), points, subject.columns, axes, exec)
+        }))
     },
 };
 
@@ -89,7 +91,8 @@ fn reconstruction(
     let colour = Colour::Classes { name: String::new(), of: vec![0; after.len()], names: vec![name.to_string()] };
     layers.push(Layer::Points { at: after, colour });
     let kept = model.spectrum().and_then(|s| s.cumulative().last().copied()).unwrap_or(0.0);
-    let mut note = format!("{name} from {} ({} of the variance)", plural(model.components(), "component"), percent(kept));
+    let mut note =
+        format!("{name} from {} ({} of the variance)", plural(model.components(), "component"), percent(kept));
     if which.len() < points.n() {
         note += &format!("; {} of {} points", count(which.len()), count(points.n()));
     }

@@ -16,9 +16,7 @@ pub(super) static KIND: PlotKind = PlotKind {
     prepare: |subject, look| {
         let scores = subject.scores()?;
         let axes = components(look, scores.d())?;
-        Ok(Box::new(move |_| {
-            Ok(self::scores(&look.title, scores, subject.model, subject.colour, axes, look.density))
-        }))
+        Ok(Box::new(move |_| Ok(self::scores(&look.title, scores, subject.model, subject.colour, axes, look.density))))
     },
 };
 
