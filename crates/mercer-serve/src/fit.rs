@@ -21,8 +21,8 @@ use crate::data::Data;
 use crate::error::{Refusal, Result, lost};
 use crate::plots;
 use crate::recipe::Recipe;
-use crate::selection::Selection;
-use crate::state::{App, FitResult, PcaResult, StopOnDrop};
+use crate::selection::{PcaResult, Selection};
+use crate::state::{App, FitResult, StopOnDrop};
 use crate::texts::Texts;
 
 /// How often an idle connection is checked: the page may be closed.
@@ -129,7 +129,7 @@ fn fitted(
     let selection = app.selection(data, &recipe)?;
     let Selection { points, colour, .. } = &*selection;
     let plan = recipe.plan(kernel.as_ref(), points, exec)?;
-    let pca = app.pca(recipe.without_kernel(), || {
+    let pca = selection.pca(&recipe, || {
         let model = recipe.pca(points).fit_with(points, exec)?;
         let scores = model.transform_with(points, exec)?;
         let agreement = agreement(&scores, colour, exec)?;

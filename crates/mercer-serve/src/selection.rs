@@ -1,14 +1,15 @@
 //! The part of a table that is fitted: some of its columns, without missing values.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use mercer::Points;
+use mercer::{PcaModel, Points};
 use mercer_io::Table;
-use mercer_view::Colour;
+use mercer_view::{Colour, LabelAgreement};
 
 use crate::data::{Data, MissingChoice};
 use crate::error::{Refusal, Result};
 use crate::recipe::Recipe;
+use crate::state::locked;
 
 /// Chosen columns of a table as points. It is built once and shared by all fits of the same choice: a slider moves a
 /// parameter of the kernel, and none of this.
@@ -26,6 +27,17 @@ pub(crate) struct Selection {
     pub(crate) colour: Colour,
     /// Notes about the table and its missing values.
     pub(crate) notes: Vec<String>,
+    /// The last PCA of these points, and what it was asked for with.
+    pca: Mutex<Option<(String, Arc<PcaResult>)>>,
+}
+
+/// PCA of a selection. A kernel does not change it, so it is fitted once while a slider moves.
+pub(crate) struct PcaResult {
+    /// A number by which the page knows that it has not changed.
+    pub(crate) id: usize,
+    pub(crate) model: PcaModel,
+    pub(crate) scores: Points<f64>,
+    pub(crate) agreement: Option<LabelAgreement>,
 }
 
 impl Selection {
@@ -58,7 +70,8 @@ impl Selection {
             None => Colour::None,
         };
         let (label, missing) = (recipe.label.clone(), recipe.missing);
-        Ok(Selection { id, data, columns, label, missing, points, kept, colour, notes })
+        let pca = Mutex::default();
+        Ok(Selection { id, data, columns, label, missing, points, kept, colour, notes, pca })
     }
 
     /// Whether a recipe asks for these points and these colours.
@@ -67,6 +80,19 @@ impl Selection {
             && self.missing == recipe.missing
             && self.label == recipe.label
             && self.columns == recipe.columns(&self.data)
+    }
+
+    /// Returns PCA of these points as a recipe asks for it: the last one where it is the same, or a new one.
+    pub(crate) fn pca(&self, recipe: &Recipe, fit: impl FnOnce() -> Result<PcaResult>) -> Result<Arc<PcaResult>> {
+        let key = recipe.without_kernel();
+        if let Some((last, found)) = &*locked(&self.pca)
+            && *last == key
+        {
+            return Ok(Arc::clone(found));
+        }
+        let fitted = Arc::new(fit()?);
+        *locked(&self.pca) = Some((key, Arc::clone(&fitted)));
+        Ok(fitted)
     }
 
     /// Returns all columns of the table, row by row with the points.

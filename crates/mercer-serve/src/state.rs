@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use mercer::{AnyModel, Exec, PcaModel, Points};
-use mercer_view::{Fitted, LabelAgreement};
+use mercer::{AnyModel, Exec, Points};
+use mercer_view::Fitted;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::data::{Data, Origin};
 use crate::error::{Refusal, Result, lost};
 use crate::recipe::Recipe;
-use crate::selection::Selection;
+use crate::selection::{PcaResult, Selection};
 
 /// Tables dropped on the page that are kept; the oldest is removed first.
 const KEPT_TABLES: usize = 8;
 /// Selections that are kept: those of a few open pages; fewer where they are large.
-const KEPT_SELECTIONS: usize = 4;
+const KEPT_SELECTIONS: usize = 8;
 /// Results that are kept: those of a few open pages, and those still being drawn; fewer where they are large.
 const KEPT_RESULTS: usize = 32;
 const LEAST_RESULTS: usize = 2;
@@ -38,15 +38,6 @@ pub(crate) struct Limits {
     pub(crate) request: usize,
     /// Points that are refitted while a slider moves.
     pub(crate) live: usize,
-}
-
-/// PCA of a selection, which a kernel does not change: it is kept while a slider moves.
-pub(crate) struct PcaResult {
-    /// A number by which the page knows that it has not changed.
-    pub(crate) id: usize,
-    pub(crate) model: PcaModel,
-    pub(crate) scores: Points<f64>,
-    pub(crate) agreement: Option<LabelAgreement>,
 }
 
 /// A fitted model with its points.
@@ -85,8 +76,6 @@ pub(crate) struct App {
     data: Mutex<Vec<Arc<Data>>>,
     selections: Mutex<VecDeque<Arc<Selection>>>,
     results: Mutex<VecDeque<Arc<FitResult>>>,
-    /// The last PCA with its key.
-    pca: Mutex<Option<(String, Arc<PcaResult>)>>,
     turns: Arc<Semaphore>,
     waiting: AtomicUsize,
     ids: AtomicUsize,
@@ -105,7 +94,6 @@ impl App {
             data: Mutex::new(data.into_iter().map(Arc::new).collect()),
             selections: Mutex::default(),
             results: Mutex::default(),
-            pca: Mutex::default(),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             waiting: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
@@ -201,25 +189,23 @@ impl App {
 
     /// Returns the points that a recipe asks for: those of an earlier fit of the same choice, or new ones.
     pub(crate) fn selection(&self, data: Arc<Data>, recipe: &Recipe) -> Result<Arc<Selection>> {
-        if let Some(found) = locked(&self.selections).iter().find(|s| s.is_of(recipe)) {
-            return Ok(Arc::clone(found));
+        // The last one used is kept longest.
+        let used = |all: &mut VecDeque<Arc<Selection>>| {
+            let found = all.iter().position(|s| s.is_of(recipe)).and_then(|at| all.remove(at))?;
+            all.push_back(Arc::clone(&found));
+            Some(found)
+        };
+        if let Some(found) = used(&mut locked(&self.selections)) {
+            return Ok(found);
         }
         let made = Arc::new(Selection::new(self.next_id(), data, recipe)?);
         let mut all = locked(&self.selections);
+        // Another fit may have built the same in the meantime.
+        if let Some(found) = used(&mut all) {
+            return Ok(found);
+        }
         all.push_back(Arc::clone(&made));
         self.drop_oldest(&mut all, 1, KEPT_SELECTIONS, Selection::bytes);
-        Ok(made)
-    }
-
-    /// Returns PCA of what `key` stands for: the last one, if it is the same, or a new one.
-    pub(crate) fn pca(&self, key: String, make: impl FnOnce() -> Result<PcaResult>) -> Result<Arc<PcaResult>> {
-        if let Some((last, found)) = &*locked(&self.pca)
-            && *last == key
-        {
-            return Ok(Arc::clone(found));
-        }
-        let made = Arc::new(make()?);
-        *locked(&self.pca) = Some((key, Arc::clone(&made)));
         Ok(made)
     }
 
@@ -265,6 +251,6 @@ impl Drop for Waiting<'_> {
 }
 
 /// Locks a mutex, also after a panic: nothing is left half changed under these locks.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
