@@ -3,7 +3,7 @@ import { number } from "./scatter.js";
 // Positions of a slider in steps.
 const STEPS = 256;
 
-// The kernel and its parameters, all as the server's registry tells them.
+// The kernel and its parameters, as the registry of the server describes them.
 export function Kernel({ start, method, params, text, middles, sweep, hint, onMethod, onParam, onText, onRelease }) {
   const kernel = start.kernels.find((k) => k.name === method);
   return (
@@ -15,8 +15,8 @@ export function Kernel({ start, method, params, text, middles, sweep, hint, onMe
           {start.kernels.map((k) => (
             <option value={k.name}>{k.name}</option>
           ))}
-          <option value="expression">an expression</option>
-          <option value="pca">none: PCA alone</option>
+          <option value="expression">expression</option>
+          <option value="pca">none (PCA)</option>
         </select>
       </label>
       {hint && <p class="soft">{hint}</p>}
@@ -37,7 +37,7 @@ export function Kernel({ start, method, params, text, middles, sweep, hint, onMe
             onInput={(event) => onText(event.target.value)}
             onChange={onRelease}
           />
-          <span class="soft">sums, products and weights of kernels, as 0.5*gaussian(gamma=median) + linear</span>
+          <span class="soft">sums, products and weights of kernels, for example 0.5*gaussian(gamma=median) + linear</span>
         </label>
       )}
       {kernel?.parameters.map((parameter) => (
@@ -55,12 +55,12 @@ export function Kernel({ start, method, params, text, middles, sweep, hint, onMe
   );
 }
 
-// What is known outside of the marked range: nothing beyond the ends of the sweep.
+// What is known outside the marked range: nothing beyond the ends of the sweep.
 function beyond([low, high], steps) {
   const [below, above] = [low > steps[0].value, high < steps.at(-1).value];
-  if (below && above) return "; elsewhere it stays nearly the same";
-  if (below) return "; below it stays nearly the same, above nothing was tried";
-  return above ? "; above it stays nearly the same, below nothing was tried" : "; beyond nothing was tried";
+  if (below && above) return "; outside this range it hardly changes";
+  if (below) return "; below it hardly changes, larger values were not tried";
+  return above ? "; above it hardly changes, smaller values were not tried" : "; other values were not tried";
 }
 
 function scale(range, middle) {
@@ -140,7 +140,7 @@ function Parameter({ parameter, value, middle, sweep, onValue, onRelease }) {
         <span>{number(ends[0])}</span>
         {value !== parameter.default && (
           <button type="button" class="link" onClick={() => (onValue(parameter.default), onRelease())}>
-            back to {parameter.default}
+            reset to {parameter.default}
           </button>
         )}
         <span>{number(ends[1])}</span>
@@ -148,8 +148,8 @@ function Parameter({ parameter, value, middle, sweep, onValue, onRelease }) {
       {sweep && (
         <p class="soft" id={`${id}-sweep`}>
           {band
-            ? `The picture changes between ${number(band[0])} and ${number(band[1])} (marked)${beyond(band, sweep.steps)}.`
-            : "The picture hardly depends on it."}
+            ? `The plot changes between ${number(band[0])} and ${number(band[1])} (marked)${beyond(band, sweep.steps)}.`
+            : "The plot hardly depends on it."}
         </p>
       )}
     </div>

@@ -9,7 +9,7 @@ const LEVELS = 14;
 const BELOW = [5, 80, 140];
 const ABOVE = [179, 80, 0];
 
-// A component over the plane of two-dimensional data, its contours, the points, and the way of one to its pre-image.
+// Contours of a component over the plane of two columns, the points, and the path of one to its pre-image.
 export function Plane({ result, points, tints, path, component, onComponent }) {
   const canvas = useRef(null);
   const [field, setField] = useState(null);
@@ -39,10 +39,10 @@ export function Plane({ result, points, tints, path, component, onComponent }) {
 
   return (
     <section class="card">
-      <h2>Over the plane of the data</h2>
+      <h2>Contours over the data</h2>
       <p class="soft">
         <label class="inline">
-          The score that a point would have at each place on{" "}
+          Score at each position, on{" "}
           <select value={component} onChange={(event) => onComponent(Number(event.target.value))}>
             {Array.from({ length: Math.min(result.components, 12) }, (_, j) => (
               <option value={j}>PC{j + 1}</option>

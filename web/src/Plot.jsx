@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Scatter } from "./scatter.js";
 
 const KEYS = "Drag to move, wheel to zoom, shift and drag for a lasso. Keys: arrows, + and - and 0, n and p for the next and " +
-  "previous point, Enter to look at it, a to select what is in view, Escape to clear.";
+  "previous point, Enter for its details, a to select what is in view, Escape to clear.";
 
 // A scatter plot with its title, tools and the row under the pointer.
 export function Plot({ id, title, note, x, y, tints, shapes, names, view, mode, picked, resets, rowText, onPick, onSelect }) {

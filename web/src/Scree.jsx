@@ -4,7 +4,7 @@ import "uplot/dist/uPlot.min.css";
 
 const percent = (v) => `${(100 * v).toFixed(2)} %`;
 
-// Shares of the variance as bars with their error bars, the running sum as a line; and the same as a table.
+// Explained variance as bars with error bars, the cumulative sum as a line; and the same as a table.
 export function Scree({ result, start, theme }) {
   const host = useRef(null);
   const shares = result.shares.slice(0, 30);
@@ -62,9 +62,9 @@ export function Scree({ result, start, theme }) {
 
   return (
     <section class="card">
-      <h2>Shares of the variance</h2>
+      <h2>Explained variance</h2>
       <p class="soft">
-        <span class="key bar" /> explained <span class="key sum" /> cumulative; the certificate's error bars where they can be seen
+        <span class="key bar" /> explained <span class="key sum" /> cumulative; error bars bound the numerical error, where large enough to see
       </p>
       <div class="scree" ref={host} role="img" aria-label={`PC1 explains ${percent(shares[0] ?? 0)}; the table below has the others`} />
       <details>
@@ -72,7 +72,7 @@ export function Scree({ result, start, theme }) {
         <div class="wide">
           <table>
             <thead>
-              <tr>{["component", "eigenvalue", "explained", "cumulative", "error"].map((name) => <th scope="col">{name}</th>)}</tr>
+              <tr>{["component", "eigenvalue", "explained", "cumulative", "error bound"].map((name) => <th scope="col">{name}</th>)}</tr>
             </thead>
             <tbody>
               {shares.map((share, i) => (

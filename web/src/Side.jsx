@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { number } from "./scatter.js";
 
-// A point that was clicked: its values, and what the components keep of them.
+// A point that was picked: its values, and its reconstruction or pre-image.
 export function Point({ point, onClose }) {
   const last = point.path.at(-1);
   const back = new Map(point.kind ? point.columns.map((name, j) => [name, last[j]]) : []);
@@ -15,8 +15,8 @@ export function Point({ point, onClose }) {
       </h2>
       <p class="soft">
         {point.kind === "pre-image" &&
-          `Its pre-image, ${point.converged ? "found in" : "not found for certain: stopped after"} ${point.steps} steps: the point whose image is nearest to what the components keep.`}
-        {point.kind === "reconstruction" && "Its reconstruction: what the components keep of it."}
+          `Pre-image, ${point.converged ? "found in" : "not converged after"} ${point.steps} steps: the point whose image is closest to the projection on the components.`}
+        {point.kind === "reconstruction" && "Its reconstruction from the components."}
         {!point.kind && "Pre-images are found for the gaussian kernel; PCA has reconstructions."}
       </p>
       <div class="wide short">
@@ -84,7 +84,7 @@ export function Rows({ table, total, onClear, onPick }) {
   );
 }
 
-// The same without the page.
+// Commands and code that give the same result.
 export function Copy({ result }) {
   const texts = { Command: result.command, Python: result.python, Rust: result.rust };
   const [kind, setKind] = useState("Command");
@@ -94,7 +94,7 @@ export function Copy({ result }) {
       await navigator.clipboard.writeText(texts[kind]);
       setSaid("copied");
     } catch {
-      setSaid("the browser does not let pages copy: select the text and copy it");
+      setSaid("the browser does not allow copying: select the text and copy it by hand");
     }
     setTimeout(() => setSaid(""), 4000);
   };
@@ -114,39 +114,46 @@ export function Copy({ result }) {
           {said}
         </span>
       </div>
-      <pre tabIndex={0} aria-label={`${kind} that does the same`}>
+      <pre tabIndex={0} aria-label={`${kind} for the same result`}>
         <code>{texts[kind]}</code>
       </pre>
     </section>
   );
 }
 
-// Files to keep.
-export function Downloads({ result, axes }) {
+// Files of the result. The server says which plots there are.
+export function Downloads({ result, start, axes }) {
   const at = `/api/results/${result.id}/files`;
-  const look = `?x=${axes.x}&y=${axes.y}`;
   const files = [
-    ["Scores (CSV)", `${at}/scores.csv`],
-    ["Eigenvalues (CSV)", `${at}/eigenvalues.csv`],
-    ["Model", `${at}/model`],
-    ["Picture (SVG)", `${at}/scores.svg${look}`],
-    ["Picture (PNG)", `${at}/scores.png${look}`],
-    ["Picture (PDF)", `${at}/scores.pdf${look}`],
-    ["Scree (SVG)", `${at}/scree.svg`],
-    ...(result.d === 2 ? [["Contours (SVG)", `${at}/contours.svg`]] : []),
-    ...(result.d >= 2 && result.preimages ? [["Reconstruction (SVG)", `${at}/reconstruction.svg`]] : []),
-    ...(result.kernel ? [["Kernel matrix (PNG)", `${at}/kernel.png`]] : [["Loadings (SVG)", `${at}/loadings.svg${look}`]]),
-    ["Report (HTML)", `${at}/report.html`],
+    ["Scores (CSV)", "scores.csv"],
+    ["Eigenvalues (CSV)", "eigenvalues.csv"],
+    ["Model", "model"],
+    ["Report (HTML)", "report.html"],
   ];
   return (
     <section class="card" id="downloads">
       <h2>Download</h2>
       <ul class="files">
-        {files.map(([name, href]) => (
+        {files.map(([name, file]) => (
           <li>
-            <a href={href} download="">
+            <a href={`${at}/${file}`} download="">
               {name}
             </a>
+          </li>
+        ))}
+      </ul>
+      <h3>Plots</h3>
+      <ul class="plots">
+        {result.plots.map((plot) => (
+          <li title={plot.about}>
+            {plot.title}{" "}
+            {plot.unavailable ? (
+              <span class="soft">{plot.unavailable}</span>
+            ) : (
+              start.image_formats.map((format) => (
+                <PlotLink at={at} plot={plot} format={format} axes={axes} />
+              ))
+            )}
           </li>
         ))}
       </ul>
@@ -154,20 +161,32 @@ export function Downloads({ result, axes }) {
   );
 }
 
-// What was done, in words.
-export function Told({ result }) {
+function PlotLink({ at, plot, format, axes }) {
+  const query = plot.axes ? `?x=${axes.x}&y=${axes.y}` : "";
+  const shown = format.toUpperCase();
+  return (
+    <>
+      <a href={`${at}/${plot.name}.${format}${query}`} download="" aria-label={`${plot.title} (${shown})`}>
+        {shown}
+      </a>{" "}
+    </>
+  );
+}
+
+// The fit in words.
+export function FitSummary({ result }) {
   return (
     <section class="card">
-      <h2>What was done</h2>
+      <h2>Fit</h2>
       <p>{result.model}.</p>
       {result.components < result.asked && (
         <p>
-          {result.asked} components were asked for; {result.components} have variance.
+          {result.asked} components were asked for, of which {result.components} have variance.
         </p>
       )}
       {result.choices.map((c) => (
         <p>
-          {c.kernel}: {c.parameter} = {number(c.value)}, by the rule {c.rule}.
+          {c.kernel}: {c.parameter} = {number(c.value)} (rule: {c.rule}).
         </p>
       ))}
       {result.notes.length > 0 && (
@@ -178,11 +197,11 @@ export function Told({ result }) {
         </ul>
       )}
       <details>
-        <summary>The plan</summary>
+        <summary>Plan</summary>
         <pre>{result.plan}</pre>
       </details>
       <p class="soft">
-        {result.n.toLocaleString("en")} points of {result.d} dimensions in {result.seconds < 1 ? `${Math.round(1000 * result.seconds)} ms` : `${result.seconds.toFixed(1)} s`}.
+        {result.n.toLocaleString("en")} points, {result.d} {result.d === 1 ? "column" : "columns"}; fitted in {result.seconds < 1 ? `${Math.round(1000 * result.seconds)} ms` : `${result.seconds.toFixed(1)} s`}.
       </p>
     </section>
   );

@@ -1,4 +1,4 @@
-// What the page asks of its server. Errors carry the server's words and its remedy.
+// Requests to the server. Errors carry its message and its help.
 
 export class Refused extends Error {
   constructor({ error, help }) {
@@ -13,7 +13,7 @@ async function answered(response) {
   try {
     said = await response.json();
   } catch {
-    // no JSON: the words above stand
+    // no JSON: the message above is used
   }
   throw new Refused(said);
 }
@@ -44,7 +44,7 @@ export const getFloats = async (path, signal, kind = Float32Array) =>
 export const upload = async (file) =>
   (await ask(`/api/data?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file })).json();
 
-// Fits a recipe; `onProgress` is told how it goes. Aborting the signal stops the fit on the server.
+// Fits a recipe; `onProgress` gets each progress event. Aborting the signal stops the fit on the server.
 export async function fit(recipe, onProgress, signal) {
   const response = await ask("/api/fit", asJson(recipe, signal));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -9,7 +9,7 @@ export function ramp(corners, share) {
 
 export const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
-// The colour of a class; black would not be seen on black.
+// The colour of a class; black is replaced on a dark background.
 export function classColour(palette, index) {
   const hex = palette[index % palette.length];
   return hex === "#000000" && dark() ? "#dddddd" : hex;

@@ -78,7 +78,7 @@ const setSlider = (id, value) =>
 test("it loads, draws, and hides its token", async () => {
   assert.equal(await page.title(), "mercer explore");
   assert.equal(new URL(page.url()).search, "");
-  assert.match(await page.locator("main").innerText(), /Kernel PCA[\s\S]*PCA beside it/);
+  assert.match(await page.locator("main").innerText(), /Kernel PCA[\s\S]*PCA for comparison/);
   assert.equal(await page.evaluate(() => document.cookie), "", "scripts do not see the cookie");
   const drawn = await picture("scores");
   await canvas("scores").evaluate((over) => (over.previousSibling.style.visibility = "hidden"));
@@ -125,6 +125,38 @@ test("a slider moves the points, and its range is marked by a sweep", async () =
   for (let s = 100; s <= 200; s += 4) await setSlider("#parameter-gamma", s);
   const last = await page.locator(".value").inputValue();
   await shows(`gamma=${last})`);
+  quiet();
+});
+
+test("a tick of the slider asks for what changed and for nothing else", async () => {
+  await page.locator("#parameter-gamma-sweep").waitFor();
+  const asked = [];
+  page.on("request", (request) => {
+    const { pathname, search } = new URL(request.url());
+    asked.push(`${request.method()} ${pathname.replace(/\d+/, "N")}${search}`);
+  });
+  await setSlider("#parameter-gamma", 150);
+  await shows("gamma=");
+  await settled();
+  await page.waitForTimeout(500);
+  const expected = ["GET /api/results/N/columns?of=scores&x=0&y=1", "GET /api/results/N/field?component=0", "POST /api/fit"];
+  assert.deepEqual(asked.sort(), expected);
+  // Another selection of the table changes everything.
+  asked.length = 0;
+  await page.locator("#label").selectOption("");
+  await page.waitForFunction(() => !document.querySelector(".legend"));
+  await settled();
+  assert.ok(asked.some((path) => path.endsWith("/colours")) && asked.some((path) => path.includes("of=pca")), asked.join("\n"));
+  quiet();
+});
+
+test("plots that cannot be drawn say why", async () => {
+  const plots = page.locator("#downloads .plots");
+  assert.match(await plots.innerText(), /loadings a kernel model has no loadings/);
+  assert.equal(await plots.getByRole("link", { name: "Contours of the components (PDF)" }).count(), 1);
+  await page.locator("#kernel").selectOption("pca");
+  await page.waitForFunction(() => /PCA has no kernel matrix/.test(document.querySelector("#downloads").textContent));
+  assert.equal(await plots.getByRole("link", { name: "Scores and loadings (SVG)" }).count(), 1);
   quiet();
 });
 
@@ -248,16 +280,16 @@ test("what is copied gives what is shown", async () => {
   const path = `${dirname(MERCER)}:${process.env.PATH}`;
   execFileSync("sh", ["-c", copied], { cwd: folder, env: { ...process.env, PATH: path } });
   const download = async (name) => {
-    const [file] = await Promise.all([page.waitForEvent("download"), page.locator("#downloads a", { hasText: name }).click()]);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.locator("#downloads").getByRole("link", { name }).click()]);
     return { as: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
   };
-  const scores = await download("Scores");
+  const scores = await download("Scores (CSV)");
   assert.equal(scores.as, "wine.scores.csv");
   assert.equal(String(scores.bytes), readFileSync(join(folder, "wine.scores.csv"), "utf8"), "the same to the last digit");
   const model = await download("Model");
   assert.ok(model.bytes.equals(readFileSync(join(folder, model.as))), "and the same model");
   assert.match(String((await download("Report")).bytes), /^<!doctype html>[\s\S]*mercer report wine/);
-  assert.match(String((await download("Picture (SVG)")).bytes), /^<svg/);
+  assert.match(String((await download("Scores (SVG)")).bytes), /^<svg/);
   await page.locator("#copy button", { hasText: "Python" }).click();
   assert.match(await command(), /mercer\.KernelPCA\(10, kernel="gaussian\(gamma=/);
   await page.locator("#copy button", { hasText: "Rust" }).click();

@@ -1,8 +1,10 @@
 //! The command-line options, each defined once.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mercer::{Components, Embedding, Kernel};
 use mercer_io::{Format, Header, Missing};
+use mercer_view::{PLOT_KINDS, PlotKind};
 
 /// Compute PCA and kernel PCA.
 #[derive(Debug, Parser)]
@@ -432,8 +434,8 @@ pub(crate) struct PlotArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
     /// Choose the kind of plot
-    #[arg(help_heading = "Plot", long, value_enum, default_value = "scores", value_name = "KIND")]
-    pub(crate) kind: PlotKind,
+    #[arg(help_heading = "Plot", long, value_parser = plot_kinds(), default_value = "scores", value_name = "KIND")]
+    pub(crate) kind: &'static PlotKind,
     /// Plot these two components, as in 1,3 [default: 1,2]
     ///
     /// For --kind reconstruction: two columns by name [default: the two with the largest variance]
@@ -453,20 +455,11 @@ pub(crate) struct PlotArgs {
     pub(crate) format: Option<ImageArg>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PlotKind {
-    /// Points in the plane of two components
-    Scores,
-    /// Shares of the variance, with the certificate's error bars
-    Scree,
-    /// Scores and one arrow per column (linear models only)
-    Loadings,
-    /// Gram matrix and centred Gram matrix, points ordered by cluster
-    Kernel,
-    /// Each component as a contour plot over two columns
-    Contours,
-    /// Points and their reconstructions
-    Reconstruction,
+/// The kinds of plots by name, each with its help.
+fn plot_kinds() -> impl TypedValueParser<Value = &'static PlotKind> {
+    let one = |kind: &&PlotKind| PossibleValue::new(kind.name).help(format!("{}; needs {}", kind.about, kind.needs));
+    PossibleValuesParser::new(PLOT_KINDS.iter().map(one))
+        .try_map(|name| PlotKind::named(&name).ok_or("not a kind of plot"))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,23 +1,23 @@
-//! `mercer plot`: pictures of models, scores and data.
+//! `mercer plot`: plots of models, scores and data.
 
 use std::io::{IsTerminal, Write};
 
-use mercer::{AnyModel, Points};
+use mercer::AnyModel;
 use mercer_io::Outputs;
-use mercer_view::{Axes, Figure, ImageFormat};
+use mercer_view::{Axes, AxesOf, Figure, ImageFormat, Look, Unavailable, count, plural};
 
-use crate::args::{ImageArg, PlotArgs, PlotKind, RunArgs};
+use crate::args::{ImageArg, PlotArgs, RunArgs};
 use crate::input::exec;
 use crate::output::{Failure, Outcome, Result, Terminal, line};
-use crate::shown::Shown;
+use crate::plot_input::PlotInput;
 
-/// Columns and rows of a picture in characters when nobody knows how wide the terminal is, and at most.
+/// Columns and rows of a plot in characters when the size of the terminal is not known, and at most.
 const USUAL: (usize, usize) = (80, 18);
 const MOST: (usize, usize) = (140, 36);
-/// Lines that stand above and below a picture.
+/// Lines above and below a plot.
 const AROUND: usize = 8;
 
-/// The size of a picture in characters.
+/// The size of a plot in characters.
 fn size() -> (usize, usize) {
     match terminal_size::terminal_size_of(std::io::stdout()) {
         Some((width, height)) => (
@@ -36,16 +36,16 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
         (Some(ImageArg::Pdf), _) => ImageFormat::Pdf,
         (None, None | Some("-")) => ImageFormat::Svg,
         (None, Some(name)) => ImageFormat::of_name(name).ok_or_else(|| {
-            Failure::Usage(format!("--output {name}: the name does not end in .svg, .png or .pdf; --format says which"))
+            Failure::Usage(format!("--output {name}: the name does not end in .svg, .png or .pdf; use --format"))
         })?,
     };
     if named.is_some_and(|named| named != format) {
         let name = args.output.as_deref().unwrap_or_default();
-        return Err(Failure::Usage(format!("--output {name}: the name says another format than --format")));
+        return Err(Failure::Usage(format!("--output {name}: the extension does not match --format")));
     }
-    let shown = Shown::new(&args.shown, run)?;
+    let shown = PlotInput::new(&args.shown, run)?;
     let figure = figure(args, &shown, run)?;
-    // What is to be known about the data; ties among components are told by `fit`.
+    // Notes about the data only: those about the model are printed by `fit`.
     let of_model = shown.model.as_ref().map_or(&[][..], AnyModel::notes);
     for note in shown.notes.iter().filter(|note| !of_model.contains(note)) {
         line(&mut terminal.summary(true), "note", note)?;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
     let bytes = figure.file(format)?;
     match args.output.as_deref() {
         None | Some("-") if format != ImageFormat::Svg && std::io::stdout().is_terminal() => {
-            return Err(Failure::Usage("a picture of bytes is not for the terminal: name a file with --output".into()));
+            return Err(Failure::Usage("PNG and PDF are not written to a terminal: name a file with --output".into()));
         }
         None | Some("-") => terminal.data(&bytes)?,
         Some(path) => {
@@ -72,103 +72,85 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
     Ok(Outcome::Done)
 }
 
-fn figure(args: &PlotArgs, shown: &Shown, run: &RunArgs) -> Result<Figure> {
-    let (title, exec) = (shown.title(), exec(run));
-    let missing = |what: &str, remedy: &str| Failure::Error {
-        message: format!("{}: {what}", shown.source),
-        help: Some(remedy.to_string()),
-    };
-    let no_points = || missing("the points are not in this file", "name the data after the model");
-    let no_model = || missing("has scores and no model", "name the model file (.mercer.safetensors) or the data");
-    let model = || shown.model.as_ref().ok_or_else(no_model);
-    let points = || shown.points.as_ref().ok_or_else(no_points);
-    let no_components = || missing("no component has variance: there is nothing to draw", "look at the data");
-    let scores = || match &shown.scores {
-        Some(scores) if scores.d() == 0 => Err(no_components()),
-        Some(scores) => Ok(scores),
-        None => Err(no_points()),
-    };
-    match args.kind {
-        PlotKind::Scores => {
-            let (scores, density) = (scores()?, args.density.then_some(true));
-            let axes = components(args, scores.d())?;
-            Ok(mercer_view::scores(&title, scores, shown.model.as_ref(), &shown.colour, axes, density))
-        }
-        PlotKind::Scree => mercer_view::scree(&title, model()?).ok_or_else(no_components),
-        PlotKind::Loadings => match model()? {
-            AnyModel::Pca(pca) if pca.components() == 0 => Err(no_components()),
-            AnyModel::Pca(pca) => {
-                let axes = components(args, pca.components())?;
-                let names = pca.embedding().names(&shown.columns);
-                Ok(mercer_view::loadings(&title, pca, &names, shown.scores.as_ref(), &shown.colour, axes))
-            }
-            _ => Err(missing(
-                "a kernel model has no loadings: its components are no sums of columns",
-                "leave --kernel out for PCA, or look at --kind contours",
-            )),
-        },
-        PlotKind::Kernel => {
-            let AnyModel::KernelPca(kernel) = model()? else {
-                return Err(missing("PCA has no kernel matrix", "fit with --kernel linear to see that of PCA"));
+fn figure(args: &PlotArgs, shown: &PlotInput, run: &RunArgs) -> Result<Figure> {
+    let subject = shown.subject();
+    let axes = args.axes.as_deref().map(|text| axes(text, args.kind.axes, &shown.columns)).transpose()?.flatten();
+    let look = Look { title: subject.title(), axes, density: args.density.then_some(true) };
+    args.kind.draw(subject, &look, &exec(run)).map_err(|why| failure(args, &shown.source, why))
+}
+
+/// Why a kind cannot be drawn, with the options that help.
+fn failure(args: &PlotArgs, source: &str, why: Unavailable) -> Failure {
+    let (what, help) = match why {
+        Unavailable::Failed(e) => return e.into(),
+        Unavailable::NoSuchAxis { of, count } => {
+            let text = args.axes.as_deref().unwrap_or_default();
+            let known = match of {
+                AxesOf::Columns => format!("two of the {}", plural(count, "column")),
+                AxesOf::Components | AxesOf::Fixed => {
+                    format!("two of the {}, as 1,2 or PC1,PC2", plural(count, "component"))
+                }
             };
-            let figure = mercer_view::gram(&title, kernel, points()?, scores()?, &shown.colour, &exec)?;
-            figure.ok_or_else(|| missing("the model does not know its kernel", "fit the points with a kernel"))
+            return Failure::Usage(format!("--axes {text}: give {known}"));
         }
-        PlotKind::Contours => {
-            let (model, points) = (model()?, points()?);
-            if !mercer_view::on_points(model) {
-                return Err(missing("a Gram matrix has no plane to draw over", "fit the points with a kernel"));
-            }
-            if points.d() != 2 {
-                let what = format!("contours are drawn over a plane, and the points have {} dimensions", points.d());
-                return Err(missing(&what, "choose two columns with --select a,b"));
-            }
-            if model.components() == 0 {
-                return Err(no_components());
-            }
-            Ok(mercer_view::contours(&title, model, points, &shown.columns, &shown.colour, &exec)?)
+        Unavailable::NoModel => {
+            ("has scores and no model".into(), "name the model file (.mercer.safetensors) or the data".to_string())
         }
-        PlotKind::Reconstruction => {
-            let points = points()?;
-            let axes = columns(args, &shown.columns, points)?;
-            let figure = mercer_view::reconstruction(&title, model()?, points, &shown.columns, axes, &exec)?;
-            figure.ok_or_else(|| {
-                missing("the model has no reconstruction in these columns", "use PCA, or the gaussian kernel")
-            })
+        Unavailable::NoPoints => ("the points are not in this file".into(), "name the data after the model".into()),
+        Unavailable::NoComponents => {
+            ("no component has variance".into(), "check the data: all points may be equal".into())
         }
+        Unavailable::NoSpectrum => {
+            ("a feature map has no eigenvalues".into(), "fit PCA or kernel PCA to the data".into())
+        }
+        Unavailable::NotLinear => {
+            ("a kernel model has no loadings".into(), "omit --kernel for PCA, or use --kind contours".into())
+        }
+        Unavailable::NoKernel => {
+            ("PCA has no kernel matrix".into(), "use --kernel linear for the Gram matrix of PCA".into())
+        }
+        Unavailable::GivenGramMatrix => {
+            ("the model was fitted to a Gram matrix, not to points".into(), "fit the points with --kernel".into())
+        }
+        Unavailable::NoReconstruction => {
+            ("this model has no reconstruction".into(), "use PCA, or --kernel gaussian".into())
+        }
+        Unavailable::TooFewColumns { found, least } => (
+            format!("{} needs at least {}, found {found}", args.kind.name, plural(least, "column")),
+            "choose more columns with --select".into(),
+        ),
+        Unavailable::TooManyColumns { found, most } => (
+            format!("{} needs {}, found {}", args.kind.name, plural(most, "column"), count(found)),
+            "choose two columns with --select a,b".into(),
+        ),
+        _ => ("this kind cannot be drawn".into(), format!("it needs {}", args.kind.needs)),
+    };
+    Failure::Error { message: format!("{source}: {what}"), help: Some(help) }
+}
+
+/// The axes in a text: components by number, or columns by name or number. Whether there are so many is for the kind to
+/// check.
+fn axes(text: &str, of: AxesOf, columns: &[String]) -> Result<Option<Axes>> {
+    let number = |part: &str| part.parse::<usize>().ok()?.checked_sub(1);
+    let by_name = |part: &str| columns.iter().position(|name| name == part);
+    let one = |part: &str| match of {
+        AxesOf::Columns => by_name(part).or_else(|| number(part)),
+        AxesOf::Components | AxesOf::Fixed => number(part.trim_start_matches("PC")),
+    };
+    if of == AxesOf::Fixed {
+        return Ok(None);
     }
-}
-
-/// Two components of so many, counted from 0.
-fn components(args: &PlotArgs, k: usize) -> Result<Axes> {
-    let Some(text) = &args.axes else { return Ok(Axes::default()) };
-    let wrong = || Failure::Usage(format!("--axes {text}: two of the {k} components, as 1,2 or PC1,PC2"));
-    let one = |part: &str| -> Result<usize> {
-        let number = part.trim().trim_start_matches("PC").parse::<usize>().map_err(|_| wrong())?;
-        if (1..=k).contains(&number) { Ok(number - 1) } else { Err(wrong()) }
-    };
-    let (x, y) = text.split_once(',').ok_or_else(wrong)?;
-    Ok(Axes { x: one(x)?, y: one(y)? })
-}
-
-/// Two columns, by name or number.
-fn columns(args: &PlotArgs, names: &[String], points: &Points<f64>) -> Result<(usize, usize)> {
-    let Some(text) = &args.axes else {
-        return match names.len() {
-            0 | 1 => Err(Failure::Usage("a reconstruction is drawn over two columns, and there is one".into())),
-            _ => Ok(mercer_view::widest(points)),
+    let both = text.split_once(',').and_then(|(x, y)| Some(Axes { x: one(x.trim())?, y: one(y.trim())? }));
+    both.map(Some).ok_or_else(|| {
+        let known = match of {
+            AxesOf::Columns => format!("two columns of {}", columns.join(", ")),
+            AxesOf::Components | AxesOf::Fixed => "two components, as 1,2 or PC1,PC2".into(),
         };
-    };
-    let wrong = || Failure::Usage(format!("--axes {text}: two columns of {}", names.join(", ")));
-    let one = |part: &str| -> Result<usize> {
-        let by_number = part.trim().parse::<usize>().ok().filter(|n| (1..=names.len()).contains(n)).map(|n| n - 1);
-        names.iter().position(|n| n == part.trim()).or(by_number).ok_or_else(wrong)
-    };
-    let (x, y) = text.split_once(',').ok_or_else(wrong)?;
-    Ok((one(x)?, one(y)?))
+        Failure::Usage(format!("--axes {text}: give {known}"))
+    })
 }
 
-/// The picture that `fit` shows on a terminal.
+/// Prints the plot that `fit` shows on a terminal.
 pub(crate) fn after_fit(figure: &Figure, out: &mut dyn Write) -> Result<()> {
     let (columns, rows) = size();
     write!(out, "\n{}", figure.terminal(columns, rows))?;

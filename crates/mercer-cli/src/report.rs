@@ -1,4 +1,4 @@
-//! `mercer report`: what was found, as one page.
+//! `mercer report`: a self-contained HTML page.
 
 use mercer_io::Outputs;
 use mercer_view::{Fitted, Report};
@@ -6,25 +6,22 @@ use mercer_view::{Fitted, Report};
 use crate::args::{ReportArgs, RunArgs};
 use crate::input::exec;
 use crate::output::{Failure, Outcome, Result, Terminal, line};
-use crate::shown::Shown;
+use crate::plot_input::PlotInput;
 
 pub(crate) fn run(args: &ReportArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     if args.output != "-" && ![".html", ".htm"].iter().any(|end| args.output.to_lowercase().ends_with(end)) {
-        return Err(Failure::Usage(format!("--output {}: a report is a page, as in report.html", args.output)));
+        return Err(Failure::Usage(format!("--output {}: a report is HTML; name it as report.html", args.output)));
     }
-    let shown = Shown::new(&args.shown, run)?;
-    let Shown { source, points, columns, model, scores, colour, notes, plan } = shown;
-    let (Some(model), Some(points), Some(scores)) = (&model, &points, &scores) else {
-        return Err(Failure::Error {
-            message: format!("{source}: a report tells of a model and of points, and not both are here"),
-            help: Some("name data, or a model file and its data".into()),
-        });
-    };
-    let fitted = Fitted { source: &source, columns: &columns, points, model, scores, colour: &colour };
+    let shown = PlotInput::new(&args.shown, run)?;
+    let fitted = Fitted::try_from(shown.subject()).map_err(|_| Failure::Error {
+        message: format!("{}: a report needs a model and its data; one is missing", shown.source),
+        help: Some("name the data, or a model file and its data".into()),
+    })?;
+    let (notes, plan) = (shown.notes.clone(), shown.plan.clone());
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut commands = vec![format!("mercer {}", mercer_view::shell(&words))];
     if args.shown.input == "-" || args.shown.data.as_deref() == Some("-") {
-        commands.insert(0, "# the data came by standard input".into());
+        commands.insert(0, "# the data was read from standard input".into());
     }
     let page = Report { fitted, notes, plan, commands }.html(&exec(run))?;
     if args.output == "-" {

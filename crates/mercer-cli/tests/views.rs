@@ -63,7 +63,7 @@ fn what_cannot_be_drawn_is_refused_and_nothing_is_lost() {
     for (words, told) in [
         (&["plot", "p.mercer.safetensors"][..], "name the data after the model"),
         (&["plot", "p.scores.csv", "--kind", "scree"], "no model"),
-        (&["plot", "iris", "--kind", "contours"], "4 dimensions"),
+        (&["plot", "iris", "--kind", "contours"], "contours needs 2 columns, found 4"),
         (&["plot", "iris", "--kind", "kernel"], "PCA has no kernel matrix"),
         (&["plot", "iris", "--kind", "loadings", "--kernel", "gaussian"], "no loadings"),
         (&["plot", "rings", "--kind", "reconstruction", "--kernel", "cosine"], "no reconstruction"),
@@ -83,7 +83,8 @@ fn what_cannot_be_drawn_is_refused_and_nothing_is_lost() {
         assert!(error.contains(told), "{words:?}: {error}");
     }
     run.fails(1, &["plot", "iris", "-o", "no/folder/a.svg"]);
-    run.fails(1, &["report", "p.scores.csv", "-o", "a.html"]);
+    let error = run.fails(1, &["report", "p.scores.csv", "-o", "a.html"]);
+    assert!(error.contains("a report needs a model and its data"), "{error}");
     run.fails(2, &["report", "iris", "-o", "a.svg"]);
     run.fails(2, &["plot", "iris", "--format", "pdf", "-o", "a.svg"]);
     assert_eq!(run.text("a.svg"), "mine");
@@ -95,7 +96,7 @@ fn a_report_is_one_page_that_says_how_to_make_it_again() {
     assert_eq!(run.ok(&["report", "iris", "--kernel", "gaussian(gamma=0.5)", "-o", "r.html"]), "");
     let page = run.text("r.html");
     assert!(page.contains("mercer report iris --kernel &#39;gaussian(gamma=0.5)&#39; -o r.html"));
-    for told in ["What was done, and why", "few points (150)", "How far this can be from the truth", "side by side"] {
+    for told in ["What was done, and why", "few points (150)", "Numerical error", "side by side"] {
         assert!(page.contains(told), "{told}");
     }
     assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"));

@@ -1,21 +1,19 @@
-//! Tables that can be explored: the embedded sets, the one given to the command, and those dropped on the page.
+//! Tables that can be explored: the embedded data sets, the one given to the command, and those dropped on the page.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
-use mercer::Points;
 use mercer_io::{Column, DATA_SETS, Missing, ReadOptions, Table, Values, read_bytes};
 use mercer_view::Colour;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::error::{Refusal, Result};
-use crate::recipe::Recipe;
+use crate::error::Result;
 use crate::state::App;
 
-/// Columns whose names and facts are sent to the page at most.
+/// Columns that are described to the page at most.
 const MOST_COLUMNS: usize = 20_000;
 /// The longest name that a table is shown under.
 const LONGEST_NAME: usize = 80;
@@ -25,19 +23,19 @@ const LONGEST_NAME: usize = 80;
 pub struct Given {
     /// The table, all of its columns.
     pub table: Table,
-    /// What stands for it in a command: the name of the file as it was typed.
+    /// The name of the file as it was typed, for commands that read it again.
     pub name: String,
-    /// Columns to begin with; all columns of numbers when there are none.
+    /// Columns to begin with; all numeric columns when there are none.
     pub columns: Vec<String>,
-    /// The column of labels to begin with.
+    /// The label column to begin with.
     pub label: Option<String>,
-    /// Columns that were read as text though they may have numbers: labels and identifiers.
+    /// Columns that were read as text though they may hold numbers: labels and identifiers.
     pub as_text: Vec<String>,
     /// What to do about missing values to begin with.
     pub missing: Missing,
     /// How it was read.
     pub how: ReadOptions,
-    /// The same as options of the command.
+    /// The same as command-line options.
     pub options: Vec<String>,
 }
 
@@ -100,7 +98,7 @@ impl Data {
         Data { id, name, origin, table, columns, label, as_text, missing, how, about }
     }
 
-    /// About how much memory it takes.
+    /// Returns about how much memory it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let of = |c: &Column| match &c.values {
             Values::Numbers(v) => 8 * v.len(),
@@ -114,18 +112,18 @@ impl Data {
         Data { label, about: "dropped on the page".into(), ..Data::new(id, name, Origin::Dropped, table) }
     }
 
-    /// Columns of numbers that are no labels.
+    /// Returns the numeric columns other than the label.
     pub(crate) fn usual_columns(&self, label: Option<&str>) -> Vec<String> {
         let numeric = self.table.columns.iter().filter(|c| c.is_numeric() && Some(c.name.as_str()) != label);
         numeric.map(|c| c.name.clone()).collect()
     }
 
-    /// In a line, for the list.
+    /// Returns what the list of tables shows.
     pub(crate) fn summary(&self) -> Value {
         json!({"id": self.id, "name": self.name, "rows": self.table.rows(), "about": self.about})
     }
 
-    /// With its columns.
+    /// Returns what the page needs to know about the table.
     pub(crate) fn describe(&self) -> Value {
         let columns: Vec<Value> = self
             .table
@@ -151,32 +149,6 @@ impl Data {
         value["notes"] = json!(self.table.notes);
         value
     }
-
-    /// The points that a recipe asks for; all columns row by row beside them, where rows were dropped; and notes.
-    pub(crate) fn points(&self, recipe: &Recipe) -> Result<(Points<f64>, Option<Table>, Vec<String>)> {
-        let names = recipe.columns(self);
-        let mut chosen = Vec::with_capacity(names.len());
-        for name in &names {
-            let column = self.table.column(name)?;
-            if !column.is_numeric() {
-                let help = "choose columns of numbers; one of text can be the label";
-                return Err(Refusal::bad(format!("column '{name}' is text"), help));
-            }
-            chosen.push(column.clone());
-        }
-        if chosen.is_empty() {
-            return Err(Refusal::bad("no column of numbers is chosen", "choose at least one column"));
-        }
-        let mut data = Table::new(&self.name, chosen)?;
-        let mut kept = match recipe.missing {
-            MissingChoice::Drop => Some(Table::new(&self.name, self.table.columns.clone())?),
-            MissingChoice::Error | MissingChoice::Mean => None,
-        };
-        let mut nothing = Table::new(&self.name, Vec::new())?;
-        let mut notes = self.table.notes.clone();
-        notes.extend(data.resolve_missing(recipe.missing.into(), kept.as_mut().unwrap_or(&mut nothing))?);
-        Ok((data.points()?, kept, notes))
-    }
 }
 
 /// The first column of text with few different values.
@@ -185,24 +157,28 @@ fn label_of(table: &Table) -> Option<String> {
     table.columns.iter().find(few).map(|c| c.name.clone())
 }
 
-/// A name without folders and without what cannot be shown.
+/// A name without folders and control characters.
 fn shown_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let clean: Vec<char> = last.chars().filter(|c| !c.is_control()).collect();
-    // The end says the format.
+    // The extension says the format, so the end is kept.
     let from = clean.len().saturating_sub(LONGEST_NAME);
     let clean: String = clean[from..].iter().collect();
     if clean.trim().is_empty() || clean == "-" { "dropped.csv".into() } else { clean }
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Name {
+pub(crate) struct UploadQuery {
     #[serde(default)]
     name: String,
 }
 
 /// A table that the page sends: read as the command reads a file.
-pub(crate) async fn upload(State(app): State<Arc<App>>, Query(query): Query<Name>, body: Bytes) -> Result<Json<Value>> {
+pub(crate) async fn upload(
+    State(app): State<Arc<App>>,
+    Query(query): Query<UploadQuery>,
+    body: Bytes,
+) -> Result<Json<Value>> {
     let name = shown_name(&query.name);
     let limit = app.limits.upload as u64;
     let read = app.work(move |_| {
@@ -217,7 +193,7 @@ pub(crate) async fn describe(State(app): State<Arc<App>>, Path(id): Path<usize>)
     Ok(Json(app.data(id)?.describe()))
 }
 
-/// What to do about missing values, as the page says it.
+/// What to do about missing values.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum MissingChoice {

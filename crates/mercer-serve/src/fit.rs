@@ -1,5 +1,5 @@
-//! Fits, told as they go: the answer to a request is a stream of events, and ends with the result or an error. Who stops
-//! listening stops the fit.
+//! Fits. The answer to a request is a stream of events: progress, and at the end the result or an error. Closing the stream
+//! cancels the fit.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,25 +13,27 @@ use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_core::Stream;
 use mercer::{AnyModel, Exec, Progress, ProgressFn};
-use mercer_view::{Agreed, Colour, agreement, describe, eigenvalue_meaning, shown_eigenvalues};
+use mercer_view::{Colour, LabelAgreement, agreement, describe, eigenvalue_meaning, shown_eigenvalues};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::data::Data;
 use crate::error::{Refusal, Result, lost};
+use crate::plots;
 use crate::recipe::Recipe;
-use crate::state::{App, Beside, Outcome, StopOnDrop};
+use crate::selection::{PcaResult, Selection};
+use crate::state::{App, FitResult, StopOnDrop};
 use crate::texts::Texts;
 
-/// How often a connection whose other end may be gone is tried.
-const STILL_THERE: Duration = Duration::from_secs(1);
-/// Progress is told this often at most.
-const BETWEEN: Duration = Duration::from_millis(100);
+/// How often an idle connection is checked: the page may be closed.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// The least time between two progress events.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Events for the page; the work stops when nobody takes them any more.
+/// Events for the page. Dropping them cancels the fit.
 pub(crate) struct Events {
     received: UnboundedReceiver<Event>,
-    _taken: StopOnDrop,
+    _cancel: StopOnDrop,
 }
 
 impl Stream for Events {
@@ -42,26 +44,26 @@ impl Stream for Events {
     }
 }
 
-fn tell(to: &UnboundedSender<Event>, name: &str, value: &Value) {
-    // Who does not listen any more need not be told.
+fn send(to: &UnboundedSender<Event>, name: &str, value: &Value) {
+    // An error means that the page has closed the stream.
     let _ = to.send(Event::default().event(name).data(value.to_string()));
 }
 
-/// Fits what the page asks for.
+/// Fits the recipe of the page.
 pub(crate) async fn fit(
     State(app): State<Arc<App>>,
     Json(recipe): Json<Recipe>,
 ) -> Result<Sse<impl Stream<Item = std::result::Result<Event, Infallible>>>> {
     let kernel = recipe.kernel()?;
     let data = app.data(recipe.data)?;
-    let taken = StopOnDrop::default();
-    let cancel = taken.flag();
+    let stop = StopOnDrop::default();
+    let cancel = stop.flag();
     let (sender, received) = unbounded_channel();
-    let events = Events { received, _taken: taken };
+    let events = Events { received, _cancel: stop };
     tokio::spawn(async move {
         let done = async {
             let cancelled = || Refusal::from(mercer::Error::from(mercer::ErrorKind::Cancelled));
-            // Who goes away while waiting leaves the queue.
+            // A page that closes the stream leaves the queue.
             let turn = tokio::select! {
                 turn = app.turn() => turn?,
                 () = sender.closed() => return Err(cancelled()),
@@ -74,46 +76,48 @@ pub(crate) async fn fit(
             let with = Arc::clone(&app);
             let work = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
-                fitted(&with, id, data, recipe, kernel, &exec)
+                let start = Instant::now();
+                let result = fitted(&with, id, data, recipe, kernel, &exec)?;
+                let summary = summary(&with, &result, start.elapsed(), &exec)?;
+                Ok::<_, Refusal>((result, summary))
             });
-            let outcome = work.await.map_err(lost)??;
-            let summary = outcome.summary.clone();
-            app.add_result(outcome);
+            let (result, summary) = work.await.map_err(lost)??;
+            app.add_result(result);
             Ok::<Value, Refusal>(summary)
         };
         match done.await {
-            Ok(summary) => tell(&sender, "done", &summary),
-            Err(refusal) => tell(&sender, "failed", &refusal.to_json()),
+            Ok(summary) => send(&sender, "done", &summary),
+            Err(refusal) => send(&sender, "failed", &refusal.to_json()),
         }
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(STILL_THERE)))
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-/// Progress as events, not too many of them.
+/// Sends progress as events, at most so many a second.
 fn progress(to: UnboundedSender<Event>) -> ProgressFn {
     let last = std::sync::Mutex::new((Instant::now(), Value::Null));
     Arc::new(move |progress| {
         let Ok(mut last) = last.lock() else { return };
         let (at, pass) = &mut *last;
         match progress {
-            Progress::Landmarks => tell(&to, "progress", &json!({"stage": "landmarks"})),
+            Progress::Landmarks => send(&to, "progress", &json!({"stage": "landmarks"})),
             Progress::Pass { number, reached, wanted, exact } => {
                 *pass =
                     json!({"stage": "pass", "number": number, "reached": reached, "wanted": wanted, "exact": exact});
-                tell(&to, "progress", pass);
+                send(&to, "progress", pass);
             }
-            Progress::Tiles { done, of } if at.elapsed() >= BETWEEN => {
+            Progress::Tiles { done, of } if at.elapsed() >= PROGRESS_INTERVAL => {
                 *at = Instant::now();
                 let mut value = pass.clone();
                 value["share"] = json!(done as f64 / of.max(1) as f64);
-                tell(&to, "progress", &value);
+                send(&to, "progress", &value);
             }
             _ => {}
         }
     })
 }
 
-/// The whole of a fit: points, the model, PCA beside it, and what the page is told.
+/// Fits the model, and PCA of the same points unless it is kept.
 fn fitted(
     app: &App,
     id: usize,
@@ -121,53 +125,56 @@ fn fitted(
     recipe: Recipe,
     kernel: Option<mercer::Kernel>,
     exec: &Exec,
-) -> Result<Outcome> {
-    let start = Instant::now();
-    let (points, kept, mut notes) = data.points(&recipe)?;
-    let columns = recipe.columns(&data);
-    let colour = match &recipe.label {
-        Some(label) => Colour::of(kept.as_ref().unwrap_or(&data.table).column(label)?),
-        None => Colour::None,
-    };
-    let plan = recipe.plan(kernel.as_ref(), &points, exec)?;
-    let pca = app.pca(recipe.without_kernel(), || {
-        let model = recipe.pca(&points).fit_with(&points, exec)?;
-        let scores = model.transform_with(&points, exec)?;
-        let agreed = agreement(&scores, &colour, exec)?;
-        Ok(Beside { model, scores, agreed })
+) -> Result<FitResult> {
+    let selection = app.selection(data, &recipe)?;
+    let Selection { points, colour, .. } = &*selection;
+    let plan = recipe.plan(kernel.as_ref(), points, exec)?;
+    let pca = selection.pca(&recipe, || {
+        let model = recipe.pca(points).fit_with(points, exec)?;
+        let scores = model.transform_with(points, exec)?;
+        let agreement = agreement(&scores, colour, exec)?;
+        Ok(PcaResult { id: app.next_id(), model, scores, agreement })
     })?;
     let (model, scores) = match kernel {
         Some(kernel) => {
-            let model = recipe.kernel_pca(kernel, points.n()).fit_with(&points, exec)?;
+            let model = recipe.kernel_pca(kernel, points.n()).fit_with(points, exec)?;
             let scores = model.scores();
             (AnyModel::KernelPca(model), scores)
         }
         None => (AnyModel::Pca(pca.model.clone()), pca.scores.clone()),
     };
-    let took = start.elapsed();
-    let agreed = if recipe.kernel.is_some() { agreement(&scores, &colour, exec)? } else { pca.agreed.clone() };
-    notes.extend(model.notes().iter().cloned());
-    let choices = match &model {
-        AnyModel::KernelPca(m) => m.choices().to_vec(),
-        _ => Vec::new(),
+    let notes = selection.notes.iter().chain(model.notes()).cloned().collect();
+    Ok(FitResult { id, recipe, selection, model, scores, pca, notes, plan })
+}
+
+/// Returns what the page is told about a result.
+fn summary(app: &App, result: &FitResult, took: Duration, exec: &Exec) -> Result<Value> {
+    let FitResult { recipe, selection, model, scores, pca, .. } = result;
+    let Selection { data, columns, points, colour, .. } = &**selection;
+    let agreement = match recipe.kernel {
+        Some(_) => agreement(scores, colour, exec)?,
+        None => pca.agreement.clone(),
     };
-    let count = recipe.count(points.n(), points.d());
-    let found = model.components();
-    let texts = Texts { recipe: &recipe, data: &data, columns: &columns, k: count, found, seed: app.seed() };
-    let spectrum = model.spectrum();
-    let (certificate, k) = (model.certificate(), model.components());
-    let summary = json!({
-        "id": id,
+    let (kernel, choices, preimages) = match model {
+        AnyModel::KernelPca(m) => (m.kernel().map(ToString::to_string), m.choices(), m.has_preimages()),
+        _ => (None, &[][..], true),
+    };
+    let (asked, k) = (recipe.count(points.n(), points.d()), model.components());
+    let texts = Texts { recipe, data, columns, k: asked, found: k, seed: app.seed() };
+    let (spectrum, certificate) = (model.spectrum(), model.certificate());
+    Ok(json!({
+        "id": result.id,
+        "selection": selection.id,
         "n": points.n(),
         "d": points.d(),
         "columns": columns,
         "components": k,
-        "asked": count,
-        "model": describe(&model),
-        "kernel": match &model { AnyModel::KernelPca(m) => m.kernel().map(ToString::to_string), _ => None },
+        "asked": asked,
+        "model": describe(model),
+        "kernel": kernel,
         "choices": choices.iter().map(|c| json!({"kernel": c.kernel, "parameter": c.parameter, "value": c.value, "rule": c.rule})).collect::<Vec<_>>(),
-        "eigenvalues": shown_eigenvalues(&model),
-        "eigenvalue_meaning": eigenvalue_meaning(&model),
+        "eigenvalues": shown_eigenvalues(model),
+        "eigenvalue_meaning": eigenvalue_meaning(model),
         "shares": spectrum.map(|s| s.ratios()),
         "cumulative": spectrum.map(|s| s.cumulative()),
         "errors": certificate.zip(spectrum).map(|(c, s)| (0..k).map(|j| {
@@ -175,46 +182,51 @@ fn fitted(
             [below / s.total().max(f64::MIN_POSITIVE), above / s.total().max(f64::MIN_POSITIVE)]
         }).collect::<Vec<_>>()),
         "certificate": certificate.map(ToString::to_string),
-        "pca": {"shares": pca.model.spectrum().ratios(), "agreement": json_of(pca.agreed.as_ref()), "components": pca.scores.d()},
-        "agreement": json_of(agreed.as_ref()),
-        "colour": match &colour {
+        "pca": {
+            "id": pca.id, "components": pca.scores.d(), "shares": pca.model.spectrum().ratios(),
+            "agreement": agreement_json(pca.agreement.as_ref()),
+        },
+        "agreement": agreement_json(agreement.as_ref()),
+        "colour": match colour {
             Colour::None => Value::Null,
             Colour::Classes { name, names, .. } => json!({"kind": "classes", "name": name, "names": names}),
             Colour::Number { name, values } => {
                 json!({"kind": "number", "name": name, "range": mercer_view::range(values.iter().copied())})
             }
         },
-        "preimages": match &model { AnyModel::KernelPca(m) => m.has_preimages(), _ => true },
-        "plan": plan,
-        "notes": notes,
+        "preimages": preimages,
+        "plots": plots::list(result),
+        "plan": result.plan,
+        "notes": result.notes,
         "seconds": took.as_secs_f64(),
         "command": texts.command("fit", &base(&data.name)),
         "python": texts.python(),
         "rust": texts.rust(),
-    });
-    Ok(Outcome { id, data, recipe, points, columns, kept, model, scores, pca, colour, notes, plan, summary })
+    }))
 }
 
-/// The beginning of the names of outputs: the file's without its folder and its end.
+/// The prefix of output files: the file name without folder and extension.
 pub(crate) fn base(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = last.split('.').next().unwrap_or(last);
     if stem.is_empty() || stem == "-" || stem.starts_with('-') { "explored".into() } else { stem.into() }
 }
 
-fn json_of(agreed: Option<&Agreed>) -> Value {
+fn agreement_json(agreement: Option<&LabelAgreement>) -> Value {
     let one = |a: &mercer::Agreement| json!({"correct": a.correct, "n": a.n, "adjusted_rand": a.adjusted_rand});
-    agreed.map_or(Value::Null, |a| json!({"first": one(&a.first), "both": a.both.as_ref().map(one)}))
+    agreement.map_or(Value::Null, |a| json!({"first": one(&a.first), "both": a.both.as_ref().map(one)}))
 }
 
-/// How the picture depends on the width of the kernel.
+/// Scans the width of the kernel: how much the plot changes with it.
 pub(crate) async fn sweep(State(app): State<Arc<App>>, Json(recipe): Json<Recipe>) -> Result<Json<Value>> {
     let (kernel, data) = (recipe.kernel()?, app.data(recipe.data)?);
     let Some(kernel) = kernel else { return Ok(Json(Value::Null)) };
+    let with = Arc::clone(&app);
     let swept = app.work(move |exec| {
-        let (points, ..) = data.points(&recipe)?;
-        let points = if recipe.scale { mercer_view::standardised(&points, exec)? } else { points };
-        let Some(sweep) = mercer::sweep(&kernel, &points, exec)? else { return Ok(Value::Null) };
+        let selection = with.selection(data, &recipe)?;
+        let points = &selection.points;
+        let points = if recipe.scale { &mercer_view::standardised(points, exec)? } else { points };
+        let Some(sweep) = mercer::sweep(&kernel, points, exec)? else { return Ok(Value::Null) };
         let step = |s: &mercer::SweepStep| json!({"value": s.value, "shares": s.shares, "change": s.change});
         Ok(json!({
             "parameter": sweep.parameter, "middle": sweep.middle, "interval": sweep.interval, "sampled": sweep.sampled,

@@ -1,4 +1,4 @@
-//! Who is answered: only requests to this machine by name, from the page itself, with the token.
+//! Access control: a request needs this machine's host name, the page's own origin, and the token.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::error::Refusal;
 /// Bytes of a token: 256 bits.
 const TOKEN_BYTES: usize = 32;
 
-/// Nothing but what the page itself needs; no inline scripts, no code made at run time, no frames.
+/// Only what the page itself needs: no inline scripts, no eval, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The token, and the names under which this server may be addressed.
+/// The token, and the host names under which this server may be addressed.
 pub(crate) struct Guard {
     token: String,
     cookie: String,
@@ -25,22 +25,22 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// A new token, for a server on this port.
+    /// Makes a new token for a server on this port.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// When the system has no random bytes.
     pub(crate) fn new(port: u16) -> std::io::Result<Self> {
         let mut bytes = [0u8; TOKEN_BYTES];
-        getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(format!("no randomness for a token: {e}")))?;
+        getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(format!("no random bytes for a token: {e}")))?;
         let token = bytes.iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        // Cookies know no ports: two servers on one machine need names of their own.
+        // Cookies ignore ports, so two servers on one machine need different names.
         let cookie = format!("mercer-{port}");
         let names = ["127.0.0.1", "localhost"].into_iter();
         let mut hosts: Vec<String> = names.clone().map(|name| format!("{name}:{port}")).collect();
-        // Browsers leave the usual port out.
+        // Browsers omit the default port.
         hosts.extend(names.filter(|_| port == 80).map(String::from));
         Ok(Guard { token, cookie, hosts })
     }
@@ -49,30 +49,30 @@ impl Guard {
         &self.token
     }
 
-    /// Whether a request may be answered; `Some` says that it brought the token itself, and is to be given the cookie.
+    /// Whether a request may be answered; `Some` where it has the token in its address, and gets the cookie.
     fn admit(&self, request: &Request) -> Result<Option<()>, Refusal> {
         let headers = request.headers();
-        // A name that resolves to this machine without being this machine's: DNS rebinding.
+        // Another name that resolves to this machine would be DNS rebinding.
         let host = text(headers, header::HOST).unwrap_or_default();
         let other = request.uri().authority().is_some_and(|a| a.as_str() != host);
         if !self.hosts.iter().any(|h| h == host) || headers.get_all(header::HOST).iter().count() != 1 || other {
             let help = "open the address that mercer printed";
             return Err(Refusal::new(
                 StatusCode::MISDIRECTED_REQUEST,
-                "this server does not answer to that name",
+                "this server does not accept that host name",
                 help,
             ));
         }
         if let Some(origin) = text(headers, header::ORIGIN)
             && origin.strip_prefix("http://") != Some(host)
         {
-            return Err(forbidden("requests of other pages are not answered"));
+            return Err(forbidden("requests from other pages are not accepted"));
         }
         if let Some(site) = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok())
             && !["same-origin", "none"].contains(&site)
             && !is_navigation(headers)
         {
-            return Err(forbidden("requests of other pages are not answered"));
+            return Err(forbidden("requests from other pages are not accepted"));
         }
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|v| v.to_str().ok());
         let mut pairs = cookies.flat_map(|c| c.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -92,7 +92,7 @@ fn forbidden(what: &str) -> Refusal {
     Refusal::new(StatusCode::FORBIDDEN, what, "open the address that mercer printed, with its token")
 }
 
-/// A link on another page may lead here: it shows the page to who has the token, and tells the other page nothing.
+/// A link on another page may lead here: the user sees the page, and the other page learns nothing.
 fn is_navigation(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-mode").is_some_and(|v| v == "navigate")
         && headers.get("sec-fetch-dest").is_some_and(|v| v == "document")
@@ -102,12 +102,12 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).map(|v| v.to_str().unwrap_or(""))
 }
 
-/// Whether two texts are equal, in a time that does not tell where they differ.
+/// Whether two texts are equal, in constant time.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differ, (x, y)| differ | (x ^ y)) == 0
 }
 
-/// Answers who may be answered, and puts the same safe headers on everything.
+/// Answers requests that are admitted, and adds the security headers to every answer.
 pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let admitted = guard.admit(&request);
     let mut response = match &admitted {
@@ -130,7 +130,7 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
         headers.insert(name, HeaderValue::from_static(value));
     }
     if admitted.is_err() {
-        // Who is not let in takes no place.
+        // A rejected client must not hold a connection.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if let Ok(Some(())) = admitted {

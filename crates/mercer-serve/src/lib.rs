@@ -1,16 +1,19 @@
 //! The local page: PCA and kernel PCA explored live in the browser.
 //!
-//! A [`Server`] listens on the loopback interface and answers only who has the token (`guard.rs`). The page asks for fits by
-//! `POST /api/fit` (`fit.rs`), whose answer is a stream of events: progress, and at last the result, which is kept
-//! (`state.rs`) and read from by what follows (`results.rs`). A fit ends when the page stops listening to it.
+//! A [`Server`] listens on the loopback interface and answers requests that have the token (`guard.rs`). The page asks for
+//! fits by `POST /api/fit` (`fit.rs`), whose answer is a stream of events: progress, and at last the result. The result is
+//! kept (`state.rs`), and the page reads scores, rows and files from it (`results.rs`). The points are built once for each
+//! choice of columns (`selection.rs`). A fit is cancelled when the page closes the stream.
 
 mod data;
 mod error;
 mod fit;
 mod guard;
 mod page;
+mod plots;
 mod recipe;
 mod results;
+mod selection;
 mod server;
 mod start;
 mod state;
@@ -19,7 +22,7 @@ mod texts;
 pub use data::Given;
 pub use server::{Server, ServerOptions};
 
-/// Runs what "Copy as Rust" gives.
+/// Runs the code of "Copy as Rust".
 #[cfg(doctest)]
 mod copied {
     #[doc = concat!("```\n", include_str!("../tests/copied/kernel.rs"), "# Ok::<(), mercer_io::Error>(())\n```")]

@@ -1,4 +1,4 @@
-//! The server itself: routes, limits, and its end.
+//! The server: routes, limits, and shutdown.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,30 +25,30 @@ use crate::guard::{Guard, guard};
 use crate::state::{App, Limits};
 use crate::{fit, page, results, start};
 
-/// Bytes of a table at most, unless memory is short.
+/// Bytes of an uploaded table at most; less where memory is short.
 const MOST_UPLOAD: usize = 512 << 20;
-/// Bytes of any other request.
+/// Bytes of any other request at most.
 const MOST_REQUEST: usize = 1 << 20;
 /// Points that are refitted while a slider moves.
 const LIVE: usize = 2500;
-/// Connections at the same time.
+/// Connections at the same time at most.
 const CONNECTIONS: usize = 256;
-/// A request must have come within this time: its head, and all of it.
+/// Time limits for the head of a request, and for the whole request.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
 const TOO_LARGE: &str = "use the command for tables of this size: mercer fit";
 const ALL_WITHIN: Duration = Duration::from_secs(300);
 
-/// What is served.
+/// Options of a server.
 pub struct ServerOptions {
     /// A table besides the embedded sets, shown first.
     pub given: Option<Given>,
-    /// With what fits are done.
+    /// Execution settings of the fits.
     pub exec: Exec,
-    /// The port; 0 for one that is free.
+    /// The port; 0 for a free one.
     pub port: u16,
 }
 
-/// A server that listens, and answers once it is run.
+/// A server that is bound to its port, and answers once it runs.
 pub struct Server {
     listener: std::net::TcpListener,
     address: SocketAddr,
@@ -57,7 +57,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on the loopback interface.
+    /// Binds a port on the loopback interface.
     ///
     /// # Errors
     /// When the port is taken.
@@ -67,7 +67,7 @@ impl Server {
         let address = listener.local_addr()?;
         let guard = Arc::new(Guard::new(address.port())?);
         let mut data = Data::embedded();
-        // Rings show at once what this is about.
+        // On the rings the difference between PCA and kernel PCA is easy to see.
         let mut first = data.iter().position(|d| d.name == "rings").unwrap_or(0);
         if let Some(given) = options.given {
             first = data.len();
@@ -79,15 +79,15 @@ impl Server {
         Ok(Server { listener, address, app: Arc::new(App::new(data, first, options.exec, limits)), guard })
     }
 
-    /// The address of the page, with its token.
+    /// Returns the address of the page, with its token.
     pub fn url(&self) -> String {
         format!("http://{}/?token={}", self.address, self.guard.token())
     }
 
-    /// Answers until Ctrl-C, or until it is asked to end.
+    /// Serves until Ctrl-C or SIGTERM.
     ///
     /// # Errors
-    /// When the system cannot run it.
+    /// When the runtime cannot be started.
     pub fn run(self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let app = Arc::clone(&self.app);
@@ -96,19 +96,19 @@ impl Server {
             let router = router(&self.app, &self.guard);
             tokio::select! {
                 () = accept(listener, router) => {}
-                () = told_to_end() => {}
+                () = shutdown_signal() => {}
             }
             Ok(())
         });
-        // Connections end with the runtime, and work with those who wait for it; what cannot be stopped is left behind.
+        // Connections end with the runtime, which cancels their jobs; jobs that do not stop in time are abandoned.
         app.ending.store(true, Ordering::Relaxed);
         runtime.shutdown_timeout(Duration::from_millis(200));
         done
     }
 }
 
-/// Comes with Ctrl-C, or with the signal to terminate.
-async fn told_to_end() {
+/// Completes at Ctrl-C or SIGTERM.
+async fn shutdown_signal() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -143,40 +143,42 @@ fn router(app: &Arc<App>, guarded: &Arc<Guard>) -> Router {
         .route("/api/results/{id}/files/{name}", get(results::file))
         .layer(small)
         .route("/api/data", upload)
-        .fallback(nowhere)
-        .method_not_allowed_fallback(nowhere)
-        .layer(middleware::from_fn(in_time))
-        .layer(middleware::from_fn_with_state(Arc::clone(app), in_size))
-        .layer(middleware::from_fn(in_json))
+        .fallback(not_found)
+        .method_not_allowed_fallback(not_found)
+        .layer(middleware::from_fn(limit_time))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), limit_size))
+        .layer(middleware::from_fn(errors_as_json))
         .layer(middleware::from_fn_with_state(Arc::clone(guarded), guard))
         .with_state(Arc::clone(app))
 }
 
-async fn nowhere() -> Refusal {
-    Refusal::gone("there is nothing at this address", "open the page at /")
+async fn not_found() -> Refusal {
+    Refusal::gone("not found", "open the page at /")
 }
 
-/// Refuses what says itself that it is too large before any of it is read.
-async fn in_size(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Rejects a request by its Content-Length, before its body is read.
+async fn limit_size(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let limit = if request.uri().path() == "/api/data" { app.limits.upload } else { app.limits.request };
     let length = request.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > limit as u64) {
-        let what = format!("more than {} are not taken", mercer::Bytes(limit as u128));
+        let what = format!("the request is larger than {}", mercer::Bytes(limit as u128));
         return Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, what, TOO_LARGE).into_response();
     }
     next.run(request).await
 }
 
-/// Gives up on requests that do not come to an end. Streams of events have begun by then, and go on.
-async fn in_time(request: Request, next: Next) -> Response {
+/// Ends requests that take too long. Event streams have begun to answer by then, and continue.
+async fn limit_time(request: Request, next: Next) -> Response {
     match tokio::time::timeout(ALL_WITHIN, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Refusal::new(StatusCode::REQUEST_TIMEOUT, "it took too long", "use fewer points").into_response(),
+        Err(_) => {
+            Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request took too long", "use fewer points").into_response()
+        }
     }
 }
 
-/// Errors of the framework (a wrong number in an address, JSON that is none, too large a body) as JSON like all others.
-async fn in_json(request: Request, next: Next) -> Response {
+/// Turns errors of the framework (a bad number in an address, invalid JSON, too large a body) into JSON like all others.
+async fn errors_as_json(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let plain = response.headers().get("content-type").is_some_and(|t| t.as_bytes().starts_with(b"text/plain"));
     if !(response.status().is_client_error() || response.status().is_server_error()) || !plain {
@@ -191,7 +193,7 @@ async fn in_json(request: Request, next: Next) -> Response {
     Refusal::new(status, String::from_utf8_lossy(&body).into_owned(), help).into_response()
 }
 
-/// Takes connections as long as it lives; no more than so many at once, the others wait.
+/// Accepts connections, a limited number at once.
 async fn accept(listener: TcpListener, router: Router) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -199,7 +201,7 @@ async fn accept(listener: TcpListener, router: Router) {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(_) => {
-                // Out of files, perhaps: somebody will close one.
+                // Perhaps out of file descriptors: wait until one is closed.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
@@ -208,7 +210,7 @@ async fn accept(listener: TcpListener, router: Router) {
         tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
             let mut http = hyper::server::conn::http1::Builder::new();
-            // What goes wrong on a connection ends it, and is nobody else's affair.
+            // An error ends this connection only.
             let _ = http
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_WITHIN)

@@ -1,10 +1,11 @@
-//! What the page needs to begin: the kernels as the registry has them, and the tables.
+//! What the page needs to begin: the kernels of the registry, the colours, and the tables.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use mercer::kernel::registry::{Entry, KERNELS, ParameterKind};
+use mercer_view::ImageFormat;
 use serde_json::{Value, json};
 
 use crate::state::App;
@@ -15,6 +16,7 @@ pub(crate) async fn start(State(app): State<Arc<App>>) -> Json<Value> {
         "kernels": KERNELS.iter().map(kernel).collect::<Vec<_>>(),
         "palette": mercer_view::PALETTE,
         "ramp": (0..=32).map(|i| mercer_view::ramp(f64::from(i) / 32.0)).collect::<Vec<_>>(),
+        "image_formats": ImageFormat::ALL.map(ImageFormat::extension),
         "data": app.all_data().iter().map(|d| d.summary()).collect::<Vec<_>>(),
         "first": app.first,
         "limits": {"upload": app.limits.upload, "live": app.limits.live},
@@ -22,7 +24,7 @@ pub(crate) async fn start(State(app): State<Arc<App>>) -> Json<Value> {
 }
 
 fn kernel(entry: &Entry) -> Value {
-    // A parameter that stands in place of another has no default, and no slider.
+    // A parameter that replaces another has no default, and no slider.
     let parameters = entry.parameters.iter().filter(|p| !p.default.is_empty());
     json!({
         "name": entry.name, "formula": entry.formula, "about": entry.about, "psd": entry.psd,

@@ -1,4 +1,4 @@
-//! What the server keeps: tables, the last results, limits, and whose turn it is.
+//! What the server keeps: tables, the last selections and results, limits, and the queue of work.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,30 +6,31 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use mercer::{AnyModel, Exec, PcaModel, Points};
-use mercer_io::Table;
-use mercer_view::{Agreed, Colour, Fitted};
-use serde_json::Value;
+use mercer::{AnyModel, Exec, Points};
+use mercer_view::Fitted;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::data::{Data, Origin};
 use crate::error::{Refusal, Result, lost};
 use crate::recipe::Recipe;
+use crate::selection::{PcaResult, Selection};
 
-/// Tables that were dropped on the page and are kept; the oldest goes first.
+/// Tables dropped on the page that are kept; the oldest is removed first.
 const KEPT_TABLES: usize = 8;
-/// Results that are kept: those of a few open pages, and what is still being drawn; fewer where they are large.
+/// Selections that are kept: those of a few open pages; fewer where they are large.
+const KEPT_SELECTIONS: usize = 8;
+/// Results that are kept: those of a few open pages, and those still being drawn; fewer where they are large.
 const KEPT_RESULTS: usize = 32;
 const LEAST_RESULTS: usize = 2;
-/// The share of the memory that they may take.
+/// Selections, and results, may each take one part in so many of the memory.
 const KEPT_SHARE: u64 = 8;
-/// Pieces of work that wait for their turn at most, and how long.
+/// Jobs that wait at most, and how long.
 const MOST_WAITING: usize = 32;
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// Pieces of work at the same time.
+/// Jobs that run at the same time.
 const AT_ONCE: usize = 2;
 
-/// Sizes beyond which requests are refused, told to the page as well.
+/// Sizes beyond which requests are refused; the page gets them too.
 pub(crate) struct Limits {
     /// Bytes of a table.
     pub(crate) upload: usize,
@@ -39,49 +40,30 @@ pub(crate) struct Limits {
     pub(crate) live: usize,
 }
 
-/// PCA, which a kernel does not change: it is kept while a slider moves.
-pub(crate) struct Beside {
-    pub(crate) model: PcaModel,
-    pub(crate) scores: Points<f64>,
-    pub(crate) agreed: Option<Agreed>,
-}
-
 /// A fitted model with its points.
-pub(crate) struct Outcome {
+pub(crate) struct FitResult {
     pub(crate) id: usize,
-    pub(crate) data: Arc<Data>,
     pub(crate) recipe: Recipe,
-    pub(crate) points: Points<f64>,
-    pub(crate) columns: Vec<String>,
-    /// All columns, row by row with the points, where rows were dropped; else they are the table's.
-    pub(crate) kept: Option<Table>,
+    pub(crate) selection: Arc<Selection>,
     pub(crate) model: AnyModel,
     pub(crate) scores: Points<f64>,
-    /// PCA beside it.
-    pub(crate) pca: Arc<Beside>,
-    pub(crate) colour: Colour,
+    /// PCA of the same selection.
+    pub(crate) pca: Arc<PcaResult>,
     pub(crate) notes: Vec<String>,
     pub(crate) plan: String,
-    /// What the page is told.
-    pub(crate) summary: Value,
 }
 
-impl Outcome {
-    /// All columns, row by row with the points.
-    pub(crate) fn beside(&self) -> &Table {
-        self.kept.as_ref().unwrap_or(&self.data.table)
-    }
-
-    /// About how much memory it takes.
+impl FitResult {
+    /// Returns about how much memory it takes; a kernel model has a copy of the points.
     fn bytes(&self) -> u64 {
         let of = |x: &Points<f64>| x.as_slice().len();
-        let kept = self.kept.as_ref().map_or(0, |t| t.rows() * t.columns.len() * 2);
-        8 * (2 * of(&self.points) + 2 * of(&self.scores) + of(&self.pca.scores) + kept) as u64
+        let own = of(&self.selection.points) + 2 * of(&self.scores) + of(&self.pca.scores);
+        8 * own as u64 + self.selection.bytes()
     }
 
     pub(crate) fn fitted(&self) -> Fitted<'_> {
-        let Outcome { points, columns, model, scores, colour, .. } = self;
-        Fitted { source: &self.data.name, columns, points, model, scores, colour }
+        let Selection { data, columns, points, colour, .. } = &*self.selection;
+        Fitted { source: &data.name, columns, points, model: &self.model, scores: &self.scores, colour }
     }
 }
 
@@ -92,13 +74,12 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     exec: Exec,
     data: Mutex<Vec<Arc<Data>>>,
-    results: Mutex<VecDeque<Arc<Outcome>>>,
-    /// The last PCA, and what it was asked for by.
-    beside: Mutex<Option<(String, Arc<Beside>)>>,
+    selections: Mutex<VecDeque<Arc<Selection>>>,
+    results: Mutex<VecDeque<Arc<FitResult>>>,
     turns: Arc<Semaphore>,
     waiting: AtomicUsize,
     ids: AtomicUsize,
-    /// Set when the server ends: nothing new begins.
+    /// Set when the server shuts down: no job starts any more.
     pub(crate) ending: AtomicBool,
 }
 
@@ -108,46 +89,46 @@ impl App {
             first,
             limits,
             ids: AtomicUsize::new(data.len()),
-            // Two pieces of work share the memory.
+            // Jobs that run at the same time share the memory.
             exec: exec.clone().memory(exec.memory_budget() / AT_ONCE as u64),
             data: Mutex::new(data.into_iter().map(Arc::new).collect()),
+            selections: Mutex::default(),
             results: Mutex::default(),
-            beside: Mutex::default(),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             waiting: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
         }
     }
 
-    /// With what work is done; it stops when the flag is set.
+    /// Returns the execution settings of a job, which is cancelled when the flag is set.
     pub(crate) fn exec(&self, cancel: Arc<AtomicBool>) -> Exec {
         self.exec.clone().cancel(cancel)
     }
 
-    /// A number that nothing else has.
+    /// Returns a number that is used nowhere else.
     pub(crate) fn next_id(&self) -> usize {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Waits for a turn to work; held until it is dropped.
+    /// Waits for a place to run a job, which is held until it is dropped.
     pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         let busy = || {
-            let help = "wait until something is done, or close other pages";
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too much is being computed already", help)
+            let help = "wait until a fit is done, or close other pages";
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy with other fits", help)
         };
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MOST_WAITING {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(busy());
         }
-        let _waits = Waits(&self.waiting);
+        let _waiting = Waiting(&self.waiting);
         match tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.turns).acquire_owned()).await {
             Ok(Ok(turn)) => Ok(turn),
             _ => Err(busy()),
         }
     }
 
-    /// Does work when its turn has come, on a thread of its own. It has its turn as long as it goes on, and is told to stop
-    /// when nobody waits for it any more.
+    /// Runs a job on a thread of its own as soon as there is a place. It keeps the place until it ends, and is cancelled when
+    /// the request is dropped.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Exec) -> Result<T> + Send + 'static,
@@ -162,7 +143,7 @@ impl App {
         done.await.map_err(lost)?
     }
 
-    /// The seed of whatever is drawn at random.
+    /// Returns the random seed.
     pub(crate) fn seed(&self) -> u64 {
         self.exec.seed_value()
     }
@@ -173,15 +154,15 @@ impl App {
 
     pub(crate) fn data(&self, id: usize) -> Result<Arc<Data>> {
         let found = locked(&self.data).iter().find(|d| d.id == id).cloned();
-        found.ok_or_else(|| Refusal::gone("the table is not here any more", "drop the file on the page again"))
+        found.ok_or_else(|| Refusal::gone("the table is no longer kept", "drop the file on the page again"))
     }
 
     pub(crate) fn add_data(&self, make: impl FnOnce(usize) -> Data) -> Result<Arc<Data>> {
         let data = Arc::new(make(self.next_id()));
         let most = self.exec.memory_budget() / KEPT_SHARE * 2;
         if data.bytes() > most {
-            let what = format!("{}: takes more memory than there is for tables", data.name);
-            let help = "raise `mercer explore --memory`, or use the command: mercer fit";
+            let what = format!("{}: needs more memory than is set aside for tables", data.name);
+            let help = "raise `mercer explore --memory`, or use `mercer fit`";
             return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, what, help));
         }
         let mut all = locked(&self.data);
@@ -195,42 +176,56 @@ impl App {
             && let Some(oldest) = all.iter().position(|d| dropped(&d))
         {
             let gone = all.remove(oldest);
-            locked(&self.results).retain(|r| r.data.id != gone.id);
+            locked(&self.selections).retain(|s| s.data.id != gone.id);
+            locked(&self.results).retain(|r| r.selection.data.id != gone.id);
         }
         Ok(data)
     }
 
-    pub(crate) fn result(&self, id: usize) -> Result<Arc<Outcome>> {
+    pub(crate) fn result(&self, id: usize) -> Result<Arc<FitResult>> {
         let found = locked(&self.results).iter().find(|r| r.id == id).cloned();
-        found.ok_or_else(|| Refusal::gone("the result is not here any more", "change a setting to fit again"))
+        found.ok_or_else(|| Refusal::gone("the result is no longer kept", "change a setting to fit again"))
     }
 
-    /// PCA of what `key` stands for: the last one, if it is the same, or a new one.
-    pub(crate) fn pca(&self, key: String, make: impl FnOnce() -> Result<Beside>) -> Result<Arc<Beside>> {
-        if let Some((last, found)) = &*locked(&self.beside)
-            && *last == key
-        {
-            return Ok(Arc::clone(found));
+    /// Returns the points that a recipe asks for: those of an earlier fit of the same choice, or new ones.
+    pub(crate) fn selection(&self, data: Arc<Data>, recipe: &Recipe) -> Result<Arc<Selection>> {
+        // The last one used is kept longest.
+        let used = |all: &mut VecDeque<Arc<Selection>>| {
+            let found = all.iter().position(|s| s.is_of(recipe)).and_then(|at| all.remove(at))?;
+            all.push_back(Arc::clone(&found));
+            Some(found)
+        };
+        if let Some(found) = used(&mut locked(&self.selections)) {
+            return Ok(found);
         }
-        let made = Arc::new(make()?);
-        *locked(&self.beside) = Some((key, Arc::clone(&made)));
+        let made = Arc::new(Selection::new(self.next_id(), data, recipe)?);
+        let mut all = locked(&self.selections);
+        // Another fit may have built the same in the meantime.
+        if let Some(found) = used(&mut all) {
+            return Ok(found);
+        }
+        all.push_back(Arc::clone(&made));
+        self.drop_oldest(&mut all, 1, KEPT_SELECTIONS, Selection::bytes);
         Ok(made)
     }
 
-    pub(crate) fn add_result(&self, outcome: Outcome) {
+    pub(crate) fn add_result(&self, result: FitResult) {
         let mut all = locked(&self.results);
-        all.push_back(Arc::new(outcome));
-        let most = self.exec.memory_budget() / KEPT_SHARE;
-        let too_many = |all: &VecDeque<Arc<Outcome>>| {
-            all.len() > KEPT_RESULTS || (all.len() > LEAST_RESULTS && all.iter().map(|r| r.bytes()).sum::<u64>() > most)
-        };
-        while too_many(&all) {
+        all.push_back(Arc::new(result));
+        self.drop_oldest(&mut all, LEAST_RESULTS, KEPT_RESULTS, FitResult::bytes);
+    }
+
+    /// Drops the oldest of what is kept until it is few and small enough; `least` are kept whatever their size.
+    fn drop_oldest<T>(&self, all: &mut VecDeque<Arc<T>>, least: usize, most: usize, bytes: fn(&T) -> u64) {
+        let budget = self.exec.memory_budget() / KEPT_SHARE;
+        let too_large = |all: &VecDeque<Arc<T>>| all.iter().map(|one| bytes(one)).sum::<u64>() > budget;
+        while all.len() > most || (all.len() > least && too_large(all)) {
             all.pop_front();
         }
     }
 }
 
-/// A flag that is set when this is dropped: nobody waits any more.
+/// A flag that is set when this is dropped, which cancels the job.
 #[derive(Default)]
 pub(crate) struct StopOnDrop(Arc<AtomicBool>);
 
@@ -246,16 +241,16 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Counts one that waits, as long as it waits.
-struct Waits<'a>(&'a AtomicUsize);
+/// Counts a job that waits, until it is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
 
-impl Drop for Waits<'_> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// What a thread that panicked left locked is whole all the same: nothing is changed halfway under these locks.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, also after a panic: nothing is left half changed under these locks.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! "Copy as": the texts that do what the page shows, without the page.
+//! "Copy as": commands and code that give the result of the page.
 
 use std::fmt::Write;
 
@@ -8,30 +8,31 @@ use mercer_view::shell;
 use crate::data::{Data, MissingChoice, Origin};
 use crate::recipe::Recipe;
 
-/// A recipe with what is known about its data.
+/// A recipe with its data.
 pub(crate) struct Texts<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) data: &'a Data,
-    /// The columns that are computed with.
+    /// The columns that are used in the fit.
     pub(crate) columns: &'a [String],
-    /// Components that are asked for, and those that there are.
+    /// Components that are asked for, and those found.
     pub(crate) k: usize,
     pub(crate) found: usize,
     pub(crate) seed: u64,
 }
 
 impl Texts<'_> {
-    /// Whether the columns are all of numbers but the label.
+    /// Whether the columns are all numeric ones but the label.
     fn are_usual(&self) -> bool {
         self.data.usual_columns(self.recipe.label.as_deref()) == self.columns
     }
 
-    /// What has to be done first, as a comment.
+    /// What must be done first, as a comment.
     fn first(&self) -> Option<String> {
-        (self.data.name == "-").then(|| format!("# the data came by standard input: save it as {} first", self.file()))
+        (self.data.name == "-")
+            .then(|| format!("# the data was read from standard input: save it as {} first", self.file()))
     }
 
-    /// What stands for the data as a file.
+    /// The file name of the data.
     fn file(&self) -> String {
         match self.data.name.as_str() {
             "-" => "data.csv".into(),
@@ -40,18 +41,18 @@ impl Texts<'_> {
         }
     }
 
-    /// The options of the command that say what this recipe says.
+    /// The recipe as options of the command.
     fn options(&self) -> Vec<String> {
         let Texts { recipe, data, .. } = self;
         let mut words = Vec::new();
-        // A value that begins like an option is tied to its own.
+        // A value that begins with a hyphen is joined to its option by an equals sign.
         let mut add = |option: &str, value: &str| match value.starts_with('-') {
             true => words.push(format!("{option}={value}")),
             false => words.extend([option.to_string(), value.to_string()]),
         };
         let usual = self.are_usual();
         if !usual {
-            // A name that means something else in a list is given by its number.
+            // A name that has another meaning in a list is given by its number.
             let plain = |name: &String| !name.is_empty() && !name.contains([',', ':', '!', '@']) && name.trim() == name;
             let item = |name: &String| match data.table.position(name) {
                 Ok(place) if !plain(name) || name.parse::<usize>().is_ok() => (place + 1).to_string(),
@@ -59,7 +60,7 @@ impl Texts<'_> {
             };
             add("--select", &self.columns.iter().map(item).collect::<Vec<_>>().join(","));
         }
-        // The labels of an embedded set are known, unless columns are chosen or another column takes their place.
+        // The command knows the label of an embedded data set, unless columns or another label are chosen.
         let known = data.origin == Origin::Embedded && usual;
         match &recipe.label {
             Some(label) if !(known && data.label == recipe.label) => add("--label", label),
@@ -90,7 +91,7 @@ impl Texts<'_> {
         words
     }
 
-    /// A command, `fit` or `report`, that does the same.
+    /// Returns a command, `fit` or `report`, for the same result.
     pub(crate) fn command(&self, verb: &str, output: &str) -> String {
         let mut words = vec!["mercer".to_string(), verb.into(), self.file()];
         words.extend(self.options());
@@ -98,11 +99,11 @@ impl Texts<'_> {
         self.first().into_iter().chain([shell(&words)]).collect::<Vec<_>>().join("\n")
     }
 
-    /// Python that does the same.
+    /// Returns Python code for the same result.
     pub(crate) fn python(&self) -> String {
         let Texts { recipe, data, found, .. } = self;
         let k = found.max(&1);
-        // JSON's strings are Python's.
+        // A JSON string is also a Python string.
         let quote = |text: &str| serde_json::to_string(text).unwrap_or_default();
         let list = |names: &[String]| names.iter().map(|n| quote(n)).collect::<Vec<_>>().join(", ");
         let names: Vec<String> = data.table.columns.iter().map(|c| c.name.clone()).collect();
@@ -131,7 +132,7 @@ impl Texts<'_> {
                     (Some(b'\t'), ..) | (None, Format::Tsv, _) => read += ", sep=\"\\t\"",
                     (Some(delimiter), ..) => read += &format!(", sep={}", quote(&char::from(delimiter).to_string())),
                     (None, _, Origin::Embedded) => {}
-                    // Whatever stands between the fields is found out, as here.
+                    // pandas detects the delimiter, as mercer does.
                     (None, ..) => read += ", sep=None, engine=\"python\"",
                 }
                 if how.skip > 0 {
@@ -163,7 +164,7 @@ impl Texts<'_> {
                 if recipe.scale {
                     text += "X = (X - X.mean()) / X.std().replace(0, 1)\n";
                 }
-                // Bare names have scikit-learn's defaults there: all parameters are written out.
+                // In Python a bare name has scikit-learn's defaults, so all parameters are written out.
                 let full = kernel.parse::<mercer::Kernel>().map_or_else(|_| kernel.clone(), |k| k.to_string());
                 writeln!(text, "model = mercer.KernelPCA({k}, kernel={}{seed})", quote(&full))
             }
@@ -174,7 +175,7 @@ impl Texts<'_> {
         text
     }
 
-    /// Rust that does the same.
+    /// Returns Rust code for the same result.
     pub(crate) fn rust(&self) -> String {
         let Texts { recipe, data, k, .. } = self;
         let mut text = self.first().map(|line| line.replace('#', "//") + "\n").unwrap_or_default();

@@ -211,6 +211,39 @@ fn a_fit_is_what_the_library_gives() {
     assert_eq!(saved.columns, ["x", "y"]);
 }
 
+#[test]
+fn fits_of_the_same_columns_share_their_points() {
+    let first = fit(&rings("gaussian(gamma=1.5)"));
+    let second = fit(&rings("gaussian(gamma=2.5)"));
+    assert_ne!(first["id"], second["id"]);
+    assert_eq!(first["selection"], second["selection"], "another width changes no points");
+    let mut other = rings("gaussian(gamma=2.5)");
+    other["columns"] = json!(["x"]);
+    let third = fit(&other);
+    assert_ne!(second["selection"], third["selection"]);
+    assert_ne!(second["pca"]["id"], third["pca"]["id"]);
+    other["label"] = json!(null);
+    assert_ne!(third["selection"], fit(&other)["selection"], "the label says the colours");
+}
+
+#[test]
+fn the_page_is_told_which_plots_there_are() {
+    let told = fit(&rings("gaussian(gamma=1)"));
+    let plots = told["plots"].as_array().unwrap();
+    assert_eq!(plots.len(), mercer_view::PLOT_KINDS.len());
+    for plot in plots {
+        let path = format!("/api/results/{}/files/{}.svg", told["id"], plot["name"].as_str().unwrap());
+        let answer = asked("GET", &path, b"");
+        match plot["unavailable"].as_str() {
+            None => assert!(answer.status == 200 && answer.body.starts_with(b"<svg"), "{plot}"),
+            Some(why) => assert_eq!((answer.status, &answer.json()["error"]), (422, &json!(why)), "{plot}"),
+        }
+    }
+    let beyond = asked("GET", &format!("/api/results/{}/files/scores.svg?x=0&y=9", told["id"]), b"");
+    assert_eq!((beyond.status, &beyond.json()["error"]), (422, &json!("there are only 3 components")));
+    assert_eq!(asked("GET", &format!("/api/results/{}/files/nothing.svg", told["id"]), b"").status, 404);
+}
+
 /// The texts of `tests/copied` are run: those of Rust as documentation tests, those of Python by its tests, which compare
 /// the scores with those here.
 #[test]

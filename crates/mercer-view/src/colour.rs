@@ -5,15 +5,15 @@ use mercer_io::{Column, Values};
 /// Okabe and Ito's colours, which the colour-blind can tell apart.
 pub const PALETTE: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000"];
 
-/// More classes than this are shown as a number, or not told apart.
+/// Classes at most; with more, points are coloured by number, or not at all.
 const MOST_CLASSES: usize = 21;
-/// A number with more different values than this is a number, not a class.
+/// A numeric column with at most so many different values holds classes.
 const FEW_VALUES: usize = 12;
 
 /// What the colours of points mean.
 #[derive(Clone, Debug, Default)]
 pub enum Colour {
-    /// Nothing: all points are alike.
+    /// Nothing: all points have one colour.
     #[default]
     None,
     /// The class of each point.
@@ -35,7 +35,7 @@ pub enum Colour {
 }
 
 impl Colour {
-    /// By a column: classes where it has few different values or is no number.
+    /// Returns the colours of a column: classes where it is text or has few different values.
     pub fn of(column: &Column) -> Self {
         let (of, names) = column.classes();
         let numeric = numbers(column);
@@ -47,7 +47,7 @@ impl Colour {
         }
     }
 
-    /// The same for some of the points.
+    /// Returns the colours of some of the points.
     pub fn take(&self, which: &[usize]) -> Self {
         match self {
             Colour::None => Colour::None,
@@ -61,7 +61,7 @@ impl Colour {
     }
 }
 
-/// The values as numbers, also where they stand as text; missing ones are NaN.
+/// The values as numbers, also where the column is text; missing values are NaN.
 fn numbers(column: &Column) -> Option<Vec<f64>> {
     match &column.values {
         Values::Numbers(values) => Some(values.clone()),
@@ -71,7 +71,7 @@ fn numbers(column: &Column) -> Option<Vec<f64>> {
     }
 }
 
-/// Corners of a scale of colours from dark blue over green to yellow, which grows evenly in lightness.
+/// A colour scale from dark blue over green to yellow, whose lightness grows evenly.
 const RAMP: [(f64, f64, f64); 6] = [
     (68.0, 1.0, 84.0),
     (65.0, 68.0, 135.0),
@@ -80,7 +80,7 @@ const RAMP: [(f64, f64, f64); 6] = [
     (122.0, 209.0, 81.0),
     (240.0, 229.0, 60.0),
 ];
-/// Corners of a scale from blue over white to orange: below, at and above zero.
+/// A colour scale from blue (below zero) over white to orange (above zero).
 const SIGNED: [(f64, f64, f64); 5] =
     [(5.0, 80.0, 140.0), (110.0, 170.0, 215.0), (247.0, 247.0, 247.0), (244.0, 165.0, 90.0), (179.0, 80.0, 0.0)];
 
@@ -93,12 +93,12 @@ fn between(corners: &[(f64, f64, f64)], share: f64) -> (u8, u8, u8) {
     (mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
-/// The colour of a share from 0 to 1 on the scale of numbers.
+/// Returns the colour of a value from 0 to 1.
 pub fn ramp(share: f64) -> (u8, u8, u8) {
     between(&RAMP, share)
 }
 
-/// The colour of a value from -1 to 1.
+/// Returns the colour of a value from -1 to 1.
 pub(crate) fn signed(value: f64) -> (u8, u8, u8) {
     between(&SIGNED, (value + 1.0) / 2.0)
 }
@@ -107,7 +107,7 @@ pub(crate) fn hex((r, g, b): (u8, u8, u8)) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// The smallest and largest of finite values; (0, 1) when there are none or all are equal.
+/// Returns the smallest and largest finite value; (0, 1) when there is none or all are equal.
 pub fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) =
         values.filter(|v| v.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));

@@ -1,4 +1,4 @@
-//! Figures as SVG, PNG and PDF. The only module that knows the plotting library.
+//! Figures as SVG, PNG and PDF. The only module that uses the plotting library.
 
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::annotations::TextAnnotation;
@@ -18,7 +18,7 @@ use kuva::render::render::{Scene, render_multiple};
 use crate::colour::{Colour, PALETTE, hex, ramp, range, signed};
 use crate::figure::{Figure, Layer, Panel};
 
-/// Classes beyond the colours have other marks.
+/// Marker shapes: classes beyond the number of colours get the next shape.
 const MARKS: [MarkerShape; 3] = [MarkerShape::Circle, MarkerShape::Triangle, MarkerShape::Square];
 const INK: &str = "#222222";
 const FAINT: &str = "#9a9a9a";
@@ -32,7 +32,7 @@ const SHARPNESS: f32 = 2.0;
 /// Bands of colour in a field.
 const BANDS: usize = 12;
 
-/// A file format of pictures.
+/// A file format of plots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageFormat {
     /// Scalable, for pages and editors.
@@ -44,22 +44,39 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
-    /// By the end of a file's name.
+    /// Every format.
+    pub const ALL: [ImageFormat; 3] = [ImageFormat::Svg, ImageFormat::Png, ImageFormat::Pdf];
+
+    /// Returns the format that the extension of a file name says.
     pub fn of_name(name: &str) -> Option<Self> {
-        match name.rsplit_once('.')?.1.to_lowercase().as_str() {
-            "svg" => Some(ImageFormat::Svg),
-            "png" => Some(ImageFormat::Png),
-            "pdf" => Some(ImageFormat::Pdf),
-            _ => None,
+        let extension = name.rsplit_once('.')?.1;
+        ImageFormat::ALL.into_iter().find(|format| extension.eq_ignore_ascii_case(format.extension()))
+    }
+
+    /// Returns the extension of its files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            ImageFormat::Svg => "svg",
+            ImageFormat::Png => "png",
+            ImageFormat::Pdf => "pdf",
+        }
+    }
+
+    /// Returns its media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            ImageFormat::Svg => "image/svg+xml",
+            ImageFormat::Png => "image/png",
+            ImageFormat::Pdf => "application/pdf",
         }
     }
 }
 
 impl Figure {
-    /// The figure as a file.
+    /// Returns the figure as the bytes of a file.
     ///
     /// # Errors
-    /// What the plotting library could not do, in its words.
+    /// The message of the plotting library.
     pub fn file(&self, format: ImageFormat) -> mercer::Result<Vec<u8>> {
         let scene = self.scene();
         let drawn = match format {
@@ -68,12 +85,12 @@ impl Figure {
             ImageFormat::Pdf => kuva::PdfBackend::default().render_scene(&scene),
         };
         drawn.map_err(|why| {
-            let what = format!("the picture cannot be drawn: {why}");
+            let what = format!("the plot cannot be drawn: {why}");
             mercer::ErrorKind::Unsupported { what, remedy: "try another format".into() }.into()
         })
     }
 
-    /// The figure as SVG.
+    /// Returns the figure as SVG.
     pub fn svg(&self) -> String {
         SvgBackend::default().render_scene(&self.scene())
     }
@@ -113,12 +130,12 @@ impl Figure {
     }
 }
 
-/// The size of letters in which a line of text is no wider than this, and not larger than a title.
+/// The largest font size, up to that of a title, at which a line of text is no wider than this.
 fn fitting(text: &str, width: f64) -> u32 {
     (width / (0.62 * text.chars().count().max(1) as f64)).clamp(9.0, 18.0) as u32
 }
 
-/// Text that the library takes as it is: a dollar sign would begin a formula.
+/// Escapes text for the library: a dollar sign would begin a formula.
 fn label(text: &str) -> String {
     text.replace('$', "\\$")
 }
@@ -251,14 +268,14 @@ fn add(layer: &Layer, bounds: Bounds, plots: &mut Vec<Plot>, notes: &mut Vec<Tex
 /// The smallest and largest place on each axis.
 type Bounds = ((f64, f64), (f64, f64));
 
-/// Places for the names of arrows: a little beyond the tips, and pushed up and down until none covers another.
+/// Positions of the names of arrows: a little beyond the tips, and moved up until none covers another.
 fn apart(arrows: &[((f64, f64), String)], ((left, right), (bottom, top)): Bounds) -> Vec<((f64, f64), &String)> {
     let (across, up) = (right - left, top - bottom);
     let line = 0.055 * up;
     let mut names: Vec<((f64, f64), &String)> = arrows
         .iter()
         .map(|((x, y), name)| {
-            // The text is centred at its place: to the side of an arrow that points there by half its length.
+            // The text is centred at its position, so it is moved sideways by half its length.
             let half = 0.0085 * name.chars().count() as f64 * across;
             let side = x.signum() * half * (x.abs() / across / (x.abs() / across + y.abs() / up + 1e-9));
             ((x * 1.03 + side, y * 1.03 + y.signum() * 0.6 * line), name)
@@ -276,7 +293,7 @@ fn apart(arrows: &[((f64, f64), String)], ((left, right), (bottom, top)): Bounds
     names
 }
 
-/// The many are drawn small.
+/// The size of a mark: many points are drawn small.
 fn size(n: usize, alone: bool) -> f64 {
     let size = match n {
         0..=500 => 4.0,
@@ -300,7 +317,7 @@ fn points(at: &[(f64, f64)], colour: &Colour, plots: &mut Vec<Plot>, alone: bool
                     .with_data(members)
                     .with_color(PALETTE[class % PALETTE.len()])
                     .with_marker(MARKS[class / PALETTE.len() % MARKS.len()]);
-                // Small panels leave no room for a legend each.
+                // Small panels have no room for a legend each.
                 plots.push(if alone { plot.with_legend(label(name)) } else { plot }.into());
             }
         }
@@ -309,7 +326,7 @@ fn points(at: &[(f64, f64)], colour: &Colour, plots: &mut Vec<Plot>, alone: bool
             let tint = |v: f64| if v.is_finite() { hex(ramp((v - low) / (high - low))) } else { FAINT.to_string() };
             let plot = scatter().with_data(at.to_vec()).with_colors(values.iter().map(|v| tint(*v)));
             plots.push(plot.into());
-            // The library has no scale for points: its ends and middle are named in the legend.
+            // The library has no colour bar for points: the legend names its ends and its middle.
             for share in [1.0, 0.5, 0.0] {
                 let value = low + share * (high - low);
                 let text = format!("{name} {}", crate::text::short(value));
@@ -329,7 +346,7 @@ fn numbers() -> ColorMap {
     ColorMap::Custom(std::sync::Arc::new(|share| hex(ramp(share))))
 }
 
-/// Colours for values of both signs: the library counts from the smallest to the largest, zero shall be white.
+/// Colours for values of both signs, zero being white: the library maps the smallest to 0 and the largest to 1.
 fn zero_is_white(values: impl Iterator<Item = f64> + Clone) -> ColorMap {
     let (low, high) = range(values);
     let most = low.abs().max(high.abs()).max(f64::MIN_POSITIVE);

@@ -1,73 +1,73 @@
-//! Figure: a picture as data.
+//! A plot as data.
 
 use crate::colour::Colour;
 
 /// Panels side by side under one title.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What is shown.
+    /// The title.
     pub title: String,
-    /// What a reader should know besides.
+    /// A line under the title, or nothing.
     pub note: String,
     /// The panels, row by row.
     pub panels: Vec<Panel>,
-    /// Panels in a row.
+    /// Number of panels in a row.
     pub across: usize,
-    /// Whether a figure of one panel is drawn small, to stand beside another.
+    /// Whether a figure of one panel is drawn small, to be placed beside another.
     pub compact: bool,
 }
 
 /// Layers on one pair of axes.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
-    /// Empty where the figure's title says it.
+    /// The title, or nothing where the figure's suffices.
     pub title: String,
-    /// Names of the axes, across and up.
+    /// Names of the horizontal and the vertical axis.
     pub axes: (String, String),
-    /// Drawn one over the other.
+    /// The layers, drawn in this order.
     pub layers: Vec<Layer>,
-    /// Whether a unit is equally long on both axes.
+    /// Whether both axes have the same scale.
     pub equal: bool,
 }
 
-/// Something drawn on a pair of axes.
+/// What is drawn on a pair of axes.
 #[derive(Clone, Debug)]
 pub enum Layer {
     /// Points, coloured.
     Points {
-        /// Where they are.
+        /// Their positions.
         at: Vec<(f64, f64)>,
         /// What their colours mean.
         colour: Colour,
     },
     /// Points in the background, with a name for the legend.
     Faint {
-        /// Where they are.
+        /// Their positions.
         at: Vec<(f64, f64)>,
-        /// What they are.
+        /// The name for the legend.
         name: String,
     },
-    /// How many points are where.
+    /// The density of points.
     Density {
-        /// Where they are.
+        /// Their positions.
         at: Vec<(f64, f64)>,
     },
-    /// Bars named along the horizontal axis, with how far the truth may be below and above.
+    /// Bars with names on the horizontal axis, and error bars.
     Bars {
         /// The names.
         names: Vec<String>,
         /// Their heights.
         heights: Vec<f64>,
-        /// How far the truth may be below and above.
+        /// Error bounds below and above.
         errors: Vec<(f64, f64)>,
-        /// What they are.
+        /// The name for the legend.
         name: String,
     },
-    /// A line with marks at its corners.
+    /// A line with markers at its vertices.
     Line {
-        /// Its corners.
+        /// Its vertices.
         at: Vec<(f64, f64)>,
-        /// What it is.
+        /// The name for the legend.
         name: String,
     },
     /// Thin lines without a name.
@@ -78,26 +78,26 @@ pub enum Layer {
     Matrix {
         /// The values.
         rows: Vec<Vec<f64>>,
-        /// What they are.
+        /// The name for the legend.
         name: String,
-        /// Whether colours part at zero.
+        /// Whether the colours diverge at zero.
         signed: bool,
-        /// How many points the rows stand for.
+        /// The number of points behind the rows.
         points: usize,
     },
-    /// Values over the plane as bands of colour that part at zero.
+    /// Values over the plane as bands of colour that diverge at zero.
     Field {
-        /// Where, across.
+        /// Horizontal positions.
         x: Vec<f64>,
-        /// Where, up.
+        /// Vertical positions.
         y: Vec<f64>,
-        /// The value at y, at x.
+        /// The values, one row per vertical position.
         values: Vec<Vec<f64>>,
     },
 }
 
 impl Layer {
-    /// Where the layer's points are, for the ends of the axes.
+    /// The positions that the axes must cover.
     pub(crate) fn places(&self) -> Vec<(f64, f64)> {
         match self {
             Layer::Points { at, .. } | Layer::Faint { at, .. } | Layer::Density { at } | Layer::Line { at, .. } => {
@@ -117,7 +117,7 @@ impl Layer {
 }
 
 impl Figure {
-    /// How many marks are drawn, about.
+    /// About how many marks are drawn.
     pub(crate) fn marks(&self) -> usize {
         let marks = |layer: &Layer| match layer {
             Layer::Density { .. } => 2000,
@@ -130,13 +130,13 @@ impl Figure {
 }
 
 impl Panel {
-    /// Whether it is about as wide as it is high in the units of its axes, which are then made equally long.
+    /// Whether width and height are similar in the units of the axes, which then get the same scale.
     pub(crate) fn is_square(&self) -> bool {
         let ((left, right), (bottom, top)) = self.bounds();
         (0.5..2.0).contains(&((right - left) / (top - bottom)))
     }
 
-    /// The smallest and largest place on each axis; a range of one value is widened.
+    /// The smallest and largest position on each axis; a range of a single value is widened.
     pub(crate) fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let (mut x, mut y) = ((f64::INFINITY, f64::NEG_INFINITY), (f64::INFINITY, f64::NEG_INFINITY));
         for layer in &self.layers {

@@ -1,34 +1,28 @@
-//! The report: one page with everything in it, for people who were not there.
+//! The report: one self-contained HTML page.
 
 use std::fmt::Write;
 
 use base64::Engine;
 use mercer::{AnyModel, Certificate, Exec, Gamma, Kernel, KernelPca, Kind, Pca, Points, Result, sweep};
 
-use crate::agreement::{Agreed, agreement};
+use crate::agreement::{LabelAgreement, agreement};
 use crate::colour::Colour;
-use crate::contours::{contours, on_points};
 use crate::draw::ImageFormat;
 use crate::figure::{Figure, spread};
-use crate::gram::gram;
-use crate::loadings::loadings;
-use crate::reconstruction::{reconstruction, widest};
-use crate::scores::{Axes, scores as scores_of};
-use crate::scree::scree;
+use crate::kinds::{Axes, Look, PLOT_KINDS, Subject, Unavailable, scores as scores_of};
 use crate::tables::standardised;
 use crate::text::{component, count, describe, eigenvalue_meaning, percent, plural, rounded, short, shown_eigenvalues};
 
 const STYLE: &str = include_str!("report.css");
-/// Components in tables.
+/// Components in tables at most.
 const MOST_ROWS: usize = 20;
-
 /// Points that the other method of the comparison is fitted to at most.
 const MOST_COMPARED: usize = 5000;
 
-/// A fitted model with what it was fitted to, or shown on.
+/// A fitted model with the points that it was fitted to, or that it is shown on.
 #[derive(Clone, Copy)]
 pub struct Fitted<'a> {
-    /// What the data is called.
+    /// The name of the data.
     pub source: &'a str,
     /// Names of the columns that were used.
     pub columns: &'a [String],
@@ -42,31 +36,51 @@ pub struct Fitted<'a> {
     pub colour: &'a Colour,
 }
 
-/// What a report tells.
+impl<'a> Fitted<'a> {
+    /// Returns it as something to draw.
+    pub fn subject(&self) -> Subject<'a> {
+        let Fitted { source, columns, points, model, scores, colour } = *self;
+        Subject { source, columns, points: Some(points), model: Some(model), scores: Some(scores), colour }
+    }
+}
+
+impl<'a> TryFrom<Subject<'a>> for Fitted<'a> {
+    type Error = Unavailable;
+
+    /// Fails without a model or its points.
+    fn try_from(subject: Subject<'a>) -> std::result::Result<Self, Unavailable> {
+        let Subject { source, columns, scores, colour, .. } = subject;
+        let (model, points) = (subject.model()?, subject.points()?);
+        let scores = scores.ok_or(Unavailable::NoPoints)?;
+        Ok(Fitted { source, columns, points, model, scores, colour })
+    }
+}
+
+/// The contents of a report.
 pub struct Report<'a> {
     /// The model and the points.
     pub fitted: Fitted<'a>,
-    /// What was found out about the data and decided on the way.
+    /// Notes about the data, and automatic choices made during the fit.
     pub notes: Vec<String>,
     /// The plan, line by line; empty for a model from a file.
     pub plan: String,
-    /// The commands that make all of this again.
+    /// The commands that reproduce the report.
     pub commands: Vec<String>,
 }
 
 /// One of the methods that are compared.
-struct Method {
+struct ComparedMethod {
     name: String,
     shares: Vec<f64>,
-    agreed: Option<Agreed>,
+    agreement: Option<LabelAgreement>,
     figure: Figure,
 }
 
 impl Report<'_> {
-    /// The page, complete in itself: no scripts, and nothing is fetched from anywhere.
+    /// Returns the page: self-contained, without scripts, and without requests to anywhere.
     ///
     /// # Errors
-    /// What fitting the method to compare with says, when the work is cancelled, and when a picture cannot be drawn.
+    /// When the method to compare with cannot be fitted, a plot cannot be drawn, or the work is cancelled.
     pub fn html(&self, exec: &Exec) -> Result<String> {
         let Fitted { source, points, model, .. } = self.fitted;
         let title = format!("{source}: {}", crate::text::title(model));
@@ -80,25 +94,25 @@ impl Report<'_> {
                 "{n} rows, {}; {}{}.",
                 plural(points.d(), "numeric column"),
                 plural(k, "component"),
-                self.kept()
+                self.explained()
             ))
         );
-        self.done(&mut body);
+        self.what_was_done(&mut body);
         for figure in self.figures(exec)? {
             picture(&figure, &mut body)?;
         }
-        self.spectrum(&mut body);
-        self.certificate(&mut body);
-        self.compared(exec, &mut body)?;
-        self.swept(exec, &mut body)?;
-        body += "<section><h2>Make it again</h2><p>In a shell, where the data is found under this name:</p>";
+        self.components(&mut body);
+        self.numerical_error(&mut body);
+        self.comparison(exec, &mut body)?;
+        self.dependence_on_width(exec, &mut body)?;
+        body += "<section><h2>How to reproduce this report</h2><p>Run this in a shell, in the folder from which the data was read:</p>";
         for command in &self.commands {
             let _ = write!(body, "<pre><code>{}</code></pre>", escape(command));
         }
         let version = env!("CARGO_PKG_VERSION");
         let _ = write!(
             body,
-            "<p>mercer {version}. The same command gives the same numbers, to the last bit, on any number of threads.</p></section>"
+            "<p>mercer {version}. The same command gives bit-identical numbers with any number of threads.</p></section>"
         );
         Ok(format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -109,59 +123,45 @@ impl Report<'_> {
         ))
     }
 
-    /// What there is to see of this model.
+    /// Every kind of plot that can be drawn of this model.
     fn figures(&self, exec: &Exec) -> Result<Vec<Figure>> {
-        let Fitted { columns, points, model, scores, colour, .. } = self.fitted;
-        if scores.d() == 0 {
-            return Ok(Vec::new());
-        }
-        let mut figures = vec![scores_of("Scores", scores, Some(model), colour, Axes::default(), None)];
-        figures.extend(scree("Shares of the variance", model));
-        if let AnyModel::Pca(pca) = model {
-            let names = pca.embedding().names(columns);
-            figures.push(loadings("Scores and loadings", pca, &names, Some(scores), colour, Axes::default()));
-        }
-        if points.d() == 2 && on_points(model) {
-            figures.push(contours("Each component over the plane of the data", model, points, columns, colour, exec)?);
-        }
-        if let AnyModel::KernelPca(kernel) = model {
-            figures.extend(gram("Gram matrix", kernel, points, scores, colour, exec)?);
-        }
-        if points.d() >= 2 {
-            figures.extend(reconstruction(
-                "Data, and what is kept of it",
-                model,
-                points,
-                columns,
-                widest(points),
-                exec,
-            )?);
+        let subject = self.fitted.subject();
+        let mut figures = Vec::new();
+        for kind in PLOT_KINDS {
+            match kind.draw(subject, &Look::titled(kind.title), exec) {
+                Ok(figure) => figures.push(figure),
+                Err(Unavailable::Failed(e)) => return Err(e),
+                Err(_) => {}
+            }
         }
         Ok(figures)
     }
 
     /// This model, and the other of PCA and kernel PCA with as many components; the other on a sample of many points.
-    fn methods(&self, exec: &Exec) -> Result<Vec<Method>> {
+    fn methods(&self, exec: &Exec) -> Result<Vec<ComparedMethod>> {
         let Fitted { points, model, scores, colour, .. } = self.fitted;
-        let method =
-            |model: &AnyModel, scores: &Points<f64>, colour: &Colour, sampled: bool| -> Result<Option<Method>> {
-                if scores.d() == 0 {
-                    return Ok(None);
-                }
-                let mut name = crate::text::title(model);
-                if sampled {
-                    name += &format!(", of {} points", count(scores.n()));
-                }
-                Ok(Some(Method {
-                    shares: model.spectrum().map(|s| s.ratios()).unwrap_or_default(),
-                    agreed: agreement(scores, colour, exec)?,
-                    figure: Figure {
-                        compact: true,
-                        ..scores_of(&name, scores, Some(model), colour, Axes::default(), None)
-                    },
-                    name,
-                }))
-            };
+        let method = |model: &AnyModel,
+                      scores: &Points<f64>,
+                      colour: &Colour,
+                      sampled: bool|
+         -> Result<Option<ComparedMethod>> {
+            if scores.d() == 0 {
+                return Ok(None);
+            }
+            let mut name = crate::text::title(model);
+            if sampled {
+                name += &format!(", of {} points", count(scores.n()));
+            }
+            Ok(Some(ComparedMethod {
+                shares: model.spectrum().map(|s| s.ratios()).unwrap_or_default(),
+                agreement: agreement(scores, colour, exec)?,
+                figure: Figure {
+                    compact: true,
+                    ..scores_of(&name, scores, Some(model), colour, Axes::default(), None)
+                },
+                name,
+            }))
+        };
         let own = method(model, scores, colour, false)?;
         let some = spread(points.n(), MOST_COMPARED);
         let x = Points::from_fn(some.len(), points.d(), |i, j| points.row(some[i])[j]);
@@ -186,7 +186,8 @@ impl Report<'_> {
         Ok(both.into_iter().flatten().collect())
     }
 
-    fn kept(&self) -> String {
+    /// The share of the variance that the components explain, as the end of a sentence.
+    fn explained(&self) -> String {
         match self.fitted.model.spectrum().map(|s| s.cumulative()) {
             Some(sums) if !sums.is_empty() => {
                 let verb = if sums.len() == 1 { "explains" } else { "explain" };
@@ -196,7 +197,7 @@ impl Report<'_> {
         }
     }
 
-    fn done(&self, body: &mut String) {
+    fn what_was_done(&self, body: &mut String) {
         let Fitted { source, columns, points, model, .. } = self.fitted;
         *body += "<section><h2>What was done, and why</h2><dl>";
         let mut fact = |name: &str, text: &str| {
@@ -208,14 +209,14 @@ impl Report<'_> {
         match self.fitted.colour {
             Colour::None => {}
             Colour::Classes { name, names, .. } => {
-                fact("labels", &format!("column {name}, {} of them: not computed with", names.len()));
+                fact("labels", &format!("column {name}, {}; not used in the fit", classes(names.len())));
             }
             Colour::Number { name, .. } => fact("colours", &format!("column {name}")),
         }
         fact("model", &describe(model));
         if let AnyModel::KernelPca(model) = model {
             for choice in model.choices() {
-                fact("chosen", &format!("{choice}, since no number was given"));
+                fact("automatic choice", &choice.to_string());
             }
         }
         for line in self.plan.lines() {
@@ -228,7 +229,7 @@ impl Report<'_> {
         *body += "</dl></section>";
     }
 
-    fn spectrum(&self, body: &mut String) {
+    fn components(&self, body: &mut String) {
         let model = self.fitted.model;
         let Some(spectrum) = model.spectrum() else { return };
         let (values, ratios, sums) = (shown_eigenvalues(model), spectrum.ratios(), spectrum.cumulative());
@@ -239,19 +240,20 @@ impl Report<'_> {
         let indefinite = matches!(model, AnyModel::KernelPca(m) if m.definiteness().is_some_and(mercer::Definiteness::is_indefinite));
         let _ = write!(body, "<p>Eigenvalue: {}. ", escape(eigenvalue_meaning(model)));
         if indefinite {
-            *body += "Some eigenvalues are negative: shares are of the sum of all magnitudes.</p></section>";
+            *body += "Some eigenvalues are negative: shares are relative to the sum of all magnitudes.</p></section>";
             return;
         }
         let unit = self.unit();
         let _ = write!(
             body,
-            "Shares are of the whole variance, not of what was kept: {} of {}, the sum of all eigenvalues, is left out.</p></section>",
-            short(unit * spectrum.discarded().max(0.0)),
+            "Shares are relative to the total variance: all eigenvalues sum to {}, of which {} is not explained by these \
+             components.</p></section>",
             short(unit * spectrum.total()),
+            short(unit * spectrum.discarded().max(0.0)),
         );
     }
 
-    /// What eigenvalues are multiplied by where they are shown: those of PCA are shown as variances.
+    /// The factor by which eigenvalues are multiplied where they are shown: those of PCA are shown as variances.
     fn unit(&self) -> f64 {
         match self.fitted.model {
             AnyModel::Pca(m) => 1.0 / m.spectrum().divisor(),
@@ -259,9 +261,11 @@ impl Report<'_> {
         }
     }
 
-    fn certificate(&self, body: &mut String) {
+    fn numerical_error(&self, body: &mut String) {
         let (Some(spectrum), Some(c)) = (self.fitted.model.spectrum(), self.fitted.model.certificate()) else { return };
-        *body += "<section><h2>How far this can be from the truth</h2>";
+        *body += "<section><h2>Numerical error</h2><p>The certificate bounds the numerical error: how far the numbers here \
+                  can be from those of exact arithmetic on the same data. It says nothing about sampling: how far they are \
+                  from those of other data of the same origin.</p>";
         for sentence in in_words(c, self.unit()) {
             let _ = write!(body, "<p>{}</p>", escape(&sentence));
         }
@@ -271,41 +275,41 @@ impl Report<'_> {
                 let (below, above) = c.enclosure(j);
                 let cluster = c.clusters().iter().find(|k| (k.first..=k.last).contains(&j));
                 let angle = match cluster {
-                    Some(k) if k.sine >= 1.0 => "open".into(),
+                    Some(k) if k.sine >= 1.0 => "not determined".into(),
                     Some(k) => format!("{:.1e}", k.sine.asin()),
                     None => String::new(),
                 };
                 let end = |v: f64| format!("{:.7e}", self.unit() * v);
                 vec![component(j), end(values[j] - below), end(values[j] + above), angle]
             });
-            *body += "<h3>The bounds in numbers</h3>";
+            *body += "<h3>Error bounds</h3>";
             table(&["component", "eigenvalue at least", "at most", "angle at most (rad)"], rows, body);
         }
         *body += "</section>";
     }
 
-    fn compared(&self, exec: &Exec, body: &mut String) -> Result<()> {
+    fn comparison(&self, exec: &Exec, body: &mut String) -> Result<()> {
         let methods = self.methods(exec)?;
         if methods.len() < 2 {
             return Ok(());
         }
         *body += "<section><h2>PCA and kernel PCA side by side</h2>";
-        let labelled = methods.iter().any(|m| m.agreed.is_some());
+        let labelled = methods.iter().any(|m| m.agreement.is_some());
         let rows = methods.iter().map(|m| {
             let share = |j: usize| m.shares.get(j).map_or("-".to_string(), |s| percent(*s));
             let mut row = vec![rounded(&m.name), share(0), share(1)];
             if labelled {
                 let right =
                     |a: Option<&mercer::Agreement>| a.map_or("-".into(), |a| format!("{} of {}", a.correct, a.n));
-                row.push(right(m.agreed.as_ref().map(|a| &a.first)));
-                row.push(right(m.agreed.as_ref().and_then(|a| a.both.as_ref())));
+                row.push(right(m.agreement.as_ref().map(|a| &a.first)));
+                row.push(right(m.agreement.as_ref().and_then(|a| a.both.as_ref())));
             }
             row
         });
         let header = ["method", "PC1 explains", "PC2 explains", "k-means on PC1", "on PC1 and PC2"];
         table(&header[..if labelled { 5 } else { 3 }], rows, body);
         if labelled {
-            *body += "<p>k-means knows nothing of the labels; what is counted is how many points fall into the right cluster.</p>";
+            *body += "<p>k-means does not use the labels; the table counts the points whose cluster matches their label.</p>";
         }
         *body += "<div class=\"pair\">";
         for method in &methods {
@@ -315,7 +319,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn swept(&self, exec: &Exec, body: &mut String) -> Result<()> {
+    fn dependence_on_width(&self, exec: &Exec, body: &mut String) -> Result<()> {
         let AnyModel::KernelPca(model) = self.fitted.model else { return Ok(()) };
         let Some(kernel) = model.kernel() else { return Ok(()) };
         let points = self.fitted.points;
@@ -326,17 +330,17 @@ impl Report<'_> {
                 let (first, last) = (sweep.steps.first(), sweep.steps.last());
                 let (first, last) = (first.map_or(low, |s| s.value), last.map_or(high, |s| s.value));
                 let ends = match (low <= first, high >= last) {
-                    (false, false) => "outside, a step of a factor 1.4 changes it by less than 5 %",
+                    (false, false) => "outside this range, a step of a factor 1.4 changes it by less than 5 %",
                     (false, true) => {
-                        "below, a step of a factor 1.4 changes it by less than 5 %; above, nothing was tried"
+                        "below, a step of a factor 1.4 changes it by less than 5 %; larger values were not tried"
                     }
                     (true, false) => {
-                        "above, a step of a factor 1.4 changes it by less than 5 %; below, nothing was tried"
+                        "above, a step of a factor 1.4 changes it by less than 5 %; smaller values were not tried"
                     }
-                    (true, true) => "beyond, nothing was tried",
+                    (true, true) => "values outside this range were not tried",
                 };
                 format!(
-                    "{} values of {} were tried, from {} to {}. The picture of the first two components changes between {} \
+                    "{} values of {} were tried, from {} to {}. The plot of the first two components changes between {} \
                      and {}; {ends}.",
                     sweep.steps.len(),
                     sweep.parameter,
@@ -346,11 +350,11 @@ impl Report<'_> {
                     short(high)
                 )
             }
-            None => format!("The picture does not change with {} by more than 5 % a step.", sweep.parameter),
+            None => format!("No step of {} changes the plot by more than 5 %.", sweep.parameter),
         };
         let _ = write!(
             body,
-            "<section><h2>How it depends on {}</h2><p>{} Seen on {} points.</p></section>",
+            "<section><h2>Dependence on {}</h2><p>{} Computed on {} points.</p></section>",
             escape(sweep.parameter),
             escape(&text),
             count(sweep.sampled)
@@ -359,33 +363,33 @@ impl Report<'_> {
     }
 }
 
-/// A certificate in whole sentences: what is a theorem, what is likely, and what is an estimate.
+/// A certificate in sentences: what is proved, what is likely, and what is an estimate.
 fn in_words(c: &Certificate, unit: f64) -> Vec<String> {
     if c.kind() == Kind::Unknown {
         return vec![format!("{c}.")];
     }
     let mut said = vec![format!("In short: {c}.")];
     said.push(match c.kind() {
-        Kind::AllPairs => "All eigenvalues were computed, so that none can have been missed: certain.".to_string(),
-        Kind::Trace => "The sum of all eigenvalues is known and none is negative, so that no larger one can have been missed: certain.".into(),
-        Kind::Frobenius => "The sum of the squares of all eigenvalues is known, so that no larger one can have been missed: certain.".into(),
+        Kind::AllPairs => "All eigenvalues were computed, so none can have been missed. This is certain.".to_string(),
+        Kind::Trace => "The sum of all eigenvalues is known and none is negative, so no larger one can have been missed. This is certain.".into(),
+        Kind::Frobenius => "The sum of the squares of all eigenvalues is known, so no larger one can have been missed. This is certain.".into(),
         Kind::Probes { failure } => format!(
-            "That no larger eigenvalue was missed was found out with random vectors; it holds but for a chance of {failure:.0e}."
+            "Random probe vectors show that no larger eigenvalue was missed, with a probability of error of at most {failure:.0e}."
         ),
         Kind::Unknown => String::new(),
     });
     said.push(format!(
-        "How far an eigenvalue can be off follows from the measured residuals by theorems. An allowance of {:.1e} for rounding \
-         is in every bound; it is an estimate of first order with generous constants, not a proof.",
+        "The error bounds follow from the measured residuals by theorems. Every bound includes an allowance of {:.1e} for \
+         rounding, which is a first-order estimate with generous constants, not a proof.",
         unit * c.rounding()
     ));
     said
 }
 
 fn picture(figure: &Figure, body: &mut String) -> Result<()> {
-    // Pictures of many marks are smaller as pixels.
+    // A plot of many marks is a smaller file as PNG.
     let (kind, format) = if figure.marks() > 3000 { ("png", ImageFormat::Png) } else { ("svg+xml", ImageFormat::Svg) };
-    // Small, so that letters can be read on a phone.
+    // Drawn small, so that the text is large enough to read on a phone.
     let small = Figure { compact: true, ..figure.clone() };
     let data = base64::engine::general_purpose::STANDARD.encode(small.file(format)?);
     let class = if figure.panels.len() > 1 { " class=\"panels\"" } else { "" };
@@ -411,7 +415,12 @@ fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>, body: &mut St
     *body += "</tbody></table></div>";
 }
 
-/// Text that a browser shows as it is.
+/// A number of classes with its word.
+fn classes(n: usize) -> String {
+    format!("{} {}", count(n), if n == 1 { "class" } else { "classes" })
+}
+
+/// Text as HTML.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }

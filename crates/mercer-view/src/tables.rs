@@ -1,14 +1,14 @@
-//! Numbers that stand in tables, and points made ready for them.
+//! Tables of numbers, and standardised points.
 
 use mercer::{AnyModel, Exec, Pca, Points};
 use mercer_io::{Column, Table};
 
 use crate::text::{component, shown_eigenvalues};
 
-/// The eigenvalues of a model with their shares.
+/// Returns the eigenvalues of a model with their shares of the variance.
 ///
 /// # Errors
-/// None: its columns are of one length.
+/// None: all columns have the same length.
 pub fn eigenvalue_table(model: &AnyModel) -> mercer_io::Result<Table> {
     let values = shown_eigenvalues(model);
     let mut columns = vec![Column::text("component", (0..values.len()).map(component).collect())];
@@ -20,10 +20,10 @@ pub fn eigenvalue_table(model: &AnyModel) -> mercer_io::Result<Table> {
     Table::new("eigenvalues", columns)
 }
 
-/// The points with columns centred and divided by their standard deviation, as the models do it.
+/// Returns the points with centred columns divided by their standard deviation, as the models do it.
 ///
 /// # Errors
-/// As a fit of the points.
+/// As fitting PCA to the points.
 pub fn standardised(points: &Points<f64>, exec: &Exec) -> mercer::Result<Points<f64>> {
     let model = Pca::new().standardise(true).components(1).fit_with(points, exec)?;
     let (mean, scale) = (model.mean(), model.scale());

@@ -1,4 +1,4 @@
-//! Figures in characters: told apart without colour, too.
+//! Figures in characters, readable without colours too.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use crate::colour::{Colour, range};
 use crate::figure::{Figure, Layer, Panel};
 use crate::text::short;
 
-/// Marks of the classes, as many as have colours in pictures.
+/// Marks of the classes.
 const MARKS: [char; 21] =
     ['o', '+', 'x', '*', '#', '@', '%', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'A', 'B', 'C', 'D', 'E', 'F', 'G'];
-/// Their colours, again from the first after the last.
+/// Their colours, which repeat.
 const COLOURS: [AnsiColor; 7] = [
     AnsiColor::Blue,
     AnsiColor::Yellow,
@@ -25,15 +25,14 @@ const COLOURS: [AnsiColor; 7] = [
 fn mark(class: usize) -> (char, AnsiColor) {
     (MARKS[class % MARKS.len()], COLOURS[class % COLOURS.len()])
 }
-/// From little to much.
+/// From the smallest to the largest value.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
 /// A character and its colour.
 type Cell = Option<(char, Option<AnsiColor>)>;
 
 impl Figure {
-    /// The figure in characters: no line is longer than so many, unless that is too few to draw in, and each panel has about
-    /// so many rows.
+    /// Returns the figure in characters, `width` columns wide (40 at least), with about `rows` rows per panel.
     pub fn terminal(&self, width: usize, rows: usize) -> String {
         let (width, rows) = (width.clamp(40, 400), rows.clamp(6, 200));
         let mut text = format!("  {}\n", self.title);
@@ -53,7 +52,7 @@ impl Figure {
     }
 }
 
-/// What stands beside a bar: its edges, its height and the sum.
+/// Width of the text beside a bar.
 const BESIDE_BAR: usize = 30;
 
 fn bars(names: &[String], heights: &[f64], errors: &[(f64, f64)], width: usize, text: &mut String) {
@@ -67,7 +66,7 @@ fn bars(names: &[String], heights: &[f64], errors: &[(f64, f64)], width: usize, 
         let bar: String = "█".repeat(length / 8) + &part.to_string();
         let style = Style::new().fg_color(Some(AnsiColor::Blue.into()));
         let gap = " ".repeat((columns + 1).saturating_sub(bar.chars().count()));
-        // Only what could be seen in two decimals is said here.
+        // Errors below two decimals are not shown.
         let error = if below.max(*above) >= 0.005 { format!("  -{below:.2} +{above:.2}") } else { String::new() };
         let _ = writeln!(text, "  {name:>wide$} │{style}{bar}{style:#}{gap} {height:>6.2} %  sum {sum:>6.2} %{error}");
     }
@@ -78,7 +77,7 @@ fn framed(panel: &Panel, width: usize, rows: usize, text: &mut String) {
     let scaled = !panel.layers.iter().any(|l| matches!(l, Layer::Matrix { .. }));
     let end = |v: f64| if scaled { short((v * 1e4).round() / 1e4) } else { String::new() };
     let (high, low, first, last) = (end(top), end(bottom), end(left), end(right));
-    // A long name beside the picture would leave no room for it.
+    // A long name would leave no room for the plot.
     let up: String = panel.axes.1.chars().take(width / 4).collect();
     let margin = [&high, &low, &up].iter().map(|t| t.chars().count()).max().unwrap_or(0) + 1;
     let columns = width.saturating_sub(margin + 3).max(16);
@@ -93,7 +92,7 @@ fn framed(panel: &Panel, width: usize, rows: usize, text: &mut String) {
     let over_field = panel.layers.iter().any(|l| matches!(l, Layer::Field { .. }));
     for layer in &panel.layers {
         match layer {
-            // Over a field its marks are what is to be seen.
+            // Points would hide the marks of the field.
             Layer::Points { .. } if over_field => {}
             Layer::Points { at, colour } => points(at, colour, &cell, &mut cells, &mut legend),
             Layer::Faint { at, name } => {

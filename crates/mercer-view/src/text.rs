@@ -1,13 +1,13 @@
-//! Words and numbers that every view uses.
+//! Text and numbers as all fronts show them.
 
 use mercer::{AnyModel, Embedding, Kernel};
 
-/// The name of component j, counted from 0.
+/// Returns the name of component j, counted from 0.
 pub fn component(j: usize) -> String {
     format!("PC{}", j + 1)
 }
 
-/// A number to six figures, short where it is short.
+/// Formats a number with at most six significant digits.
 pub fn short(v: f64) -> String {
     let size = v.abs();
     if v == 0.0 {
@@ -21,7 +21,7 @@ pub fn short(v: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// A count with its thousands apart.
+/// Formats a count with separated thousands.
 pub fn count(n: usize) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -34,7 +34,7 @@ pub fn count(n: usize) -> String {
     text
 }
 
-/// What is called the eigenvalue of a component: for PCA the variance, for kernel PCA that of HKH.
+/// Returns the eigenvalues as they are shown: variances for PCA, eigenvalues of HKH for kernel PCA.
 pub fn shown_eigenvalues(model: &AnyModel) -> Vec<f64> {
     match model {
         AnyModel::Pca(m) => m.spectrum().variances(),
@@ -42,7 +42,7 @@ pub fn shown_eigenvalues(model: &AnyModel) -> Vec<f64> {
     }
 }
 
-/// The words for [`shown_eigenvalues`].
+/// Describes what [`shown_eigenvalues`] returns.
 pub fn eigenvalue_meaning(model: &AnyModel) -> &'static str {
     match model {
         AnyModel::Pca(m) if m.is_centered() => "variance of the scores with divisor n - 1",
@@ -51,7 +51,7 @@ pub fn eigenvalue_meaning(model: &AnyModel) -> &'static str {
     }
 }
 
-/// The words for a model.
+/// Describes a model.
 pub fn describe(model: &AnyModel) -> String {
     match model {
         AnyModel::Pca(m) => {
@@ -62,11 +62,11 @@ pub fn describe(model: &AnyModel) -> String {
         AnyModel::Nystroem(m) => {
             format!("features of the kernel {} from {} landmarks", m.kernel(), count(m.landmarks().n()))
         }
-        _ => "of a kind that this version does not know".into(),
+        _ => "unknown kind of model".into(),
     }
 }
 
-/// The words for a kernel model; no kernel means a given Gram matrix.
+/// Describes a kernel model; no kernel means a given Gram matrix.
 pub fn describe_kernel(kernel: Option<&Kernel>, scaled: bool) -> String {
     match kernel {
         None => "kernel PCA of a given Gram matrix".into(),
@@ -75,7 +75,7 @@ pub fn describe_kernel(kernel: Option<&Kernel>, scaled: bool) -> String {
     }
 }
 
-/// The words for a PCA.
+/// Describes a PCA.
 pub fn describe_pca(centered: bool, scaled: bool, whitened: bool, embedding: &Embedding) -> String {
     let mut text = String::from(if centered { "PCA, centred" } else { "PCA, not centred" });
     if scaled {
@@ -90,7 +90,7 @@ pub fn describe_pca(centered: bool, scaled: bool, whitened: bool, embedding: &Em
     text
 }
 
-/// The name of a model for a title: short, with its numbers to four figures.
+/// Returns a short name of a model for titles, with numbers to four digits.
 pub fn title(model: &AnyModel) -> String {
     match model {
         AnyModel::Pca(m) if *m.embedding() == Embedding::Identity => "PCA".into(),
@@ -103,7 +103,7 @@ pub fn title(model: &AnyModel) -> String {
     }
 }
 
-/// A text with its long numbers cut to four figures.
+/// Rounds the long numbers in a text to four significant digits.
 pub fn rounded(text: &str) -> String {
     let mut out = String::new();
     let mut number = String::new();
@@ -134,17 +134,17 @@ pub fn rounded(text: &str) -> String {
     out
 }
 
-/// A count with its word: `1 component`, `3 components`.
+/// Formats a count with its noun: `1 component`, `3 components`.
 pub fn plural(n: usize, word: &str) -> String {
     format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A share of one as percent.
+/// Formats a fraction of one as percent.
 pub fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
 
-/// Words as a shell reads them.
+/// Joins words into a line for a shell, quoted where needed.
 pub fn shell(words: &[String]) -> String {
     let plain = |w: &String| !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
     let quoted = words.iter().map(|w| if plain(w) { w.clone() } else { format!("'{}'", w.replace('\'', "'\\''")) });

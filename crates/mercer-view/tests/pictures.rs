@@ -3,28 +3,30 @@
 
 use mercer::{AnyModel, Exec, Gamma, Kernel, KernelPca, Pca, Points, Result};
 use mercer_io::Column;
-use mercer_view::{Axes, Colour, Figure, Fitted, ImageFormat, Report};
+use mercer_view::{
+    Axes, Colour, Figure, Fitted, ImageFormat, Look, PLOT_KINDS, PlotKind, Report, Subject, Unavailable,
+};
 
 /// Data, and all that can be drawn of it.
-struct Subject {
+struct Case {
     points: Points<f64>,
     columns: Vec<String>,
     colour: Colour,
 }
 
-impl Subject {
+impl Case {
     fn embedded(name: &str, label: &str) -> Self {
         let table = mercer_io::read(name).expect(name);
         let colour = Colour::of(table.column(label).expect(label));
         let columns = table.columns.iter().filter(|c| c.is_numeric() && c.name != label).cloned().collect();
         let table = mercer_io::Table::new(name, columns).expect(name);
         let columns = table.names().iter().map(|n| n.to_string()).collect();
-        Subject { points: table.points().expect(name), columns, colour }
+        Case { points: table.points().expect(name), columns, colour }
     }
 
     fn made(n: usize, d: usize, value: impl FnMut(usize, usize) -> f64) -> Self {
         let columns = (0..d).map(|j| format!("<x{j}> & $y$ \"{j}\"")).collect();
-        Subject { points: Points::from_fn(n, d, value), columns, colour: Colour::None }
+        Case { points: Points::from_fn(n, d, value), columns, colour: Colour::None }
     }
 
     fn pca(&self) -> Result<(AnyModel, Points<f64>)> {
@@ -39,29 +41,35 @@ impl Subject {
         Ok((AnyModel::KernelPca(model), scores))
     }
 
+    fn subject<'a>(&'a self, model: &'a AnyModel, scores: &'a Points<f64>) -> Subject<'a> {
+        let Case { points, columns, colour } = self;
+        Subject { source: "data", columns, points: Some(points), model: Some(model), scores: Some(scores), colour }
+    }
+
+    /// Every kind that can be drawn, the density of scores, and loadings without scores.
     fn figures(&self, model: &AnyModel, scores: &Points<f64>) -> Result<Vec<Figure>> {
-        let (title, exec, colour) = ("a <title> & $more$", Exec::new(), &self.colour);
+        let (subject, look) = (self.subject(model, scores), Look::titled("a <title> & $more$"));
+        let plain = Subject { model: None, colour: &Colour::None, ..subject };
+        let density = Look { density: Some(true), ..look.clone() };
         let mut figures = Vec::new();
-        if scores.d() > 0 {
-            figures.push(mercer_view::scores(title, scores, Some(model), colour, Axes::default(), None));
-            figures.push(mercer_view::scores(title, scores, None, &Colour::None, Axes::default(), Some(true)));
+        let mut draw = |kind: &PlotKind, subject, look| match kind.draw(subject, look, &Exec::new()) {
+            Ok(figure) => {
+                assert!(kind.check(subject, look).is_ok(), "{}", kind.name);
+                figures.push(figure);
+                Ok(())
+            }
+            Err(Unavailable::Failed(e)) => Err(e),
+            Err(why) => {
+                let checked = kind.check(subject, look).expect_err(kind.name);
+                assert_eq!(format!("{checked:?}"), format!("{why:?}"), "{}", kind.name);
+                Ok(())
+            }
+        };
+        for kind in PLOT_KINDS {
+            draw(kind, subject, &look)?;
         }
-        figures.extend(mercer_view::scree(title, model));
-        if let AnyModel::Pca(pca) = model {
-            figures.push(mercer_view::loadings(title, pca, &self.columns, Some(scores), colour, Axes::default()));
-            figures.push(mercer_view::loadings(title, pca, &self.columns, None, colour, Axes::default()));
-        }
-        if let AnyModel::KernelPca(kernel) = model
-            && scores.d() > 0
-        {
-            figures.extend(mercer_view::gram(title, kernel, &self.points, scores, colour, &exec)?);
-        }
-        if self.points.d() == 2 && scores.d() > 0 {
-            figures.push(mercer_view::contours(title, model, &self.points, &self.columns, colour, &exec)?);
-        }
-        if self.points.d() >= 2 && scores.d() > 0 {
-            figures.extend(mercer_view::reconstruction(title, model, &self.points, &self.columns, (0, 1), &exec)?);
-        }
+        draw(PlotKind::named("scores").expect("a kind"), plain, &density)?;
+        draw(PlotKind::named("loadings").expect("a kind"), Subject { scores: None, ..subject }, &look)?;
         Ok(figures)
     }
 }
@@ -82,9 +90,9 @@ fn embedded_sets_have_all_their_pictures() -> Result<()> {
     for (name, label, of_pca, of_kernel) in
         [("rings", "ring", 7, 6), ("iris", "class", 6, 5), ("wine", "class", 6, 5), ("digits", "class", 6, 5)]
     {
-        let subject = Subject::embedded(name, label);
-        for (fitted, expected) in [(subject.pca()?, of_pca), (subject.kernel()?, of_kernel)] {
-            let figures = subject.figures(&fitted.0, &fitted.1)?;
+        let case = Case::embedded(name, label);
+        for (fitted, expected) in [(case.pca()?, of_pca), (case.kernel()?, of_kernel)] {
+            let figures = case.figures(&fitted.0, &fitted.1)?;
             assert_eq!(figures.len(), expected, "{name}");
             figures.iter().for_each(check);
         }
@@ -95,19 +103,19 @@ fn embedded_sets_have_all_their_pictures() -> Result<()> {
 #[test]
 fn nasty_data_is_drawn_all_the_same() -> Result<()> {
     let nasty = [
-        Subject::made(2, 2, |i, j| (i * j) as f64),
-        Subject::made(3, 1, |i, _| i as f64),
-        Subject::made(5, 2, |i, j| if i == 4 { 1e9 } else { j as f64 * 1e-9 * i as f64 }),
-        Subject::made(30, 2, |_, _| 1.0),
-        Subject::made(30, 2, |i, j| if j == 0 { 7.0 } else { i as f64 }),
-        Subject::made(40, 3, |i, j| 1e12 + ((i * (j + 3)) % 7) as f64),
-        Subject::made(40, 30, |i, j| 1e-12 * ((i * (j + 3)) % 7) as f64),
+        Case::made(2, 2, |i, j| (i * j) as f64),
+        Case::made(3, 1, |i, _| i as f64),
+        Case::made(5, 2, |i, j| if i == 4 { 1e9 } else { j as f64 * 1e-9 * i as f64 }),
+        Case::made(30, 2, |_, _| 1.0),
+        Case::made(30, 2, |i, j| if j == 0 { 7.0 } else { i as f64 }),
+        Case::made(40, 3, |i, j| 1e12 + ((i * (j + 3)) % 7) as f64),
+        Case::made(40, 30, |i, j| 1e-12 * ((i * (j + 3)) % 7) as f64),
     ];
-    for (at, subject) in nasty.iter().enumerate() {
-        for fitted in [subject.pca(), subject.kernel()] {
+    for (at, case) in nasty.iter().enumerate() {
+        for fitted in [case.pca(), case.kernel()] {
             // What cannot be fitted need not be drawn.
             let Ok((model, scores)) = fitted else { continue };
-            let figures = subject.figures(&model, &scores).unwrap_or_else(|e| panic!("{at}: {e}"));
+            let figures = case.figures(&model, &scores).unwrap_or_else(|e| panic!("{at}: {e}"));
             figures.iter().for_each(check);
         }
     }
@@ -115,10 +123,30 @@ fn nasty_data_is_drawn_all_the_same() -> Result<()> {
 }
 
 #[test]
+fn what_is_missing_is_told_as_data() -> Result<()> {
+    let iris = Case::embedded("iris", "class");
+    let ((pca, of_pca), (kernel, of_kernel)) = (iris.pca()?, iris.kernel()?);
+    let why =
+        |name: &str, subject, look: &Look| PlotKind::named(name).expect(name).check(subject, look).expect_err(name);
+    let (linear, curved, look) = (iris.subject(&pca, &of_pca), iris.subject(&kernel, &of_kernel), Look::default());
+    assert!(matches!(why("scree", Subject { model: None, ..linear }, &look), Unavailable::NoModel));
+    assert!(matches!(why("scores", Subject { scores: None, ..linear }, &look), Unavailable::NoPoints));
+    assert!(matches!(why("kernel", linear, &look), Unavailable::NoKernel));
+    assert!(matches!(why("loadings", curved, &look), Unavailable::NotLinear));
+    assert!(matches!(why("contours", curved, &look), Unavailable::TooManyColumns { found: 4, most: 2 }));
+    let beyond = Look { axes: Some(Axes { x: 0, y: 98 }), ..look };
+    assert!(matches!(why("scores", linear, &beyond), Unavailable::NoSuchAxis { count: 4, .. }));
+    assert!(matches!(why("reconstruction", linear, &beyond), Unavailable::NoSuchAxis { count: 4, .. }));
+    assert!(Fitted::try_from(linear).is_ok() && Fitted::try_from(Subject { points: None, ..linear }).is_err());
+    assert!(PLOT_KINDS.iter().all(|kind| PlotKind::named(kind.name).is_some_and(|found| found.title == kind.title)));
+    Ok(())
+}
+
+#[test]
 fn a_picture_has_a_mark_for_each_point_and_a_name_for_each_class() -> Result<()> {
-    let subject = Subject::embedded("iris", "class");
-    let (model, scores) = subject.pca()?;
-    let figure = mercer_view::scores("iris", &scores, Some(&model), &subject.colour, Axes::default(), None);
+    let case = Case::embedded("iris", "class");
+    let (model, scores) = case.pca()?;
+    let figure = mercer_view::scores("iris", &scores, Some(&model), &case.colour, Axes::default(), None);
     let svg = figure.svg();
     assert_eq!(svg.matches("<circle").count(), 150 + 3, "points and legend");
     for name in ["setosa", "versicolor", "virginica", "PC1 (92.46 %)"] {
@@ -133,7 +161,7 @@ fn a_picture_has_a_mark_for_each_point_and_a_name_for_each_class() -> Result<()>
 fn many_points_are_a_density_or_a_sample() {
     let points = Points::from_fn(30_000, 2, |i, j| ((i * (7 + j * 4)) % 1009) as f64);
     let plain = mercer_view::scores("many", &points, None, &Colour::None, Axes::default(), None);
-    assert!(plain.note.contains("how many of 30,000") && plain.svg().len() < 1_500_000, "{}", plain.note);
+    assert!(plain.note.contains("density of 30,000 points") && plain.svg().len() < 1_500_000, "{}", plain.note);
     let colour = Colour::of(&Column::numbers("c", (0..30_000).map(|i| (i % 3) as f64).collect()));
     let sample = mercer_view::scores("many", &points, None, &colour, Axes::default(), None);
     assert!(sample.note.contains("20,000 of 30,000 points"), "{}", sample.note);
@@ -156,11 +184,11 @@ fn columns_become_colours_that_can_be_told_apart() {
 #[test]
 fn the_report_is_complete_in_itself() -> Result<()> {
     let exec = Exec::new();
-    let iris = Subject::embedded("iris", "class");
-    let odd = Subject::made(60, 2, |i, j| ((i * (3 + j)) % 17) as f64);
-    for (subject, fitted) in [(&iris, iris.kernel()?), (&iris, iris.pca()?), (&odd, odd.kernel()?)] {
+    let iris = Case::embedded("iris", "class");
+    let odd = Case::made(60, 2, |i, j| ((i * (3 + j)) % 17) as f64);
+    for (case, fitted) in [(&iris, iris.kernel()?), (&iris, iris.pca()?), (&odd, odd.kernel()?)] {
         let (model, scores) = &fitted;
-        let Subject { points, columns, colour } = subject;
+        let Case { points, columns, colour } = case;
         let fitted = Fitted { source: "<data> & more", columns, points, model, scores, colour };
         let notes = vec!["a <note>".to_string()];
         let commands = vec!["mercer report 'x & y' -o a.html".to_string()];
@@ -175,6 +203,7 @@ fn the_report_is_complete_in_itself() -> Result<()> {
             "name=\"viewport\"",
             "@media print",
             "In short: eigenvalues within",
+            "It says nothing about sampling",
             "mercer report &#39;x &amp; y&#39;",
             "kernel PCA, gaussian(gamma=",
         ] {

@@ -1,16 +1,16 @@
-//! What `plot` and `report` show: a model, scores, or data that a model is fitted to.
+//! The input of `plot` and `report`: a model, scores, or data that a model is fitted to.
 
 use mercer::{AnyModel, Exec, Points};
 use mercer_io::{Column, SavedModel, Table, load_model};
-use mercer_view::{Colour, component};
+use mercer_view::{Colour, Subject, component};
 
 use crate::args::{DataArgs, ModelArgs, RunArgs, ShownArgs};
 use crate::fit::Spec;
 use crate::input::{self, Input, class_column, exec};
 use crate::output::{Failure, Result};
 
-/// Everything that can be known of what is shown; what a model file or a table of scores does not hold is missing.
-pub(crate) struct Shown {
+/// What there is to draw; a model file of PCA has no points, and a table of scores has no model.
+pub(crate) struct PlotInput {
     pub(crate) source: String,
     /// The points, with the columns that go along with them.
     pub(crate) points: Option<Points<f64>>,
@@ -23,11 +23,11 @@ pub(crate) struct Shown {
     pub(crate) plan: String,
 }
 
-impl Shown {
+impl PlotInput {
     pub(crate) fn new(args: &ShownArgs, run: &RunArgs) -> Result<Self> {
         let exec = exec(run);
         if args.input.ends_with(".safetensors") {
-            return Shown::of_model(args, run, &exec);
+            return PlotInput::of_model(args, run, &exec);
         }
         if let Some(data) = &args.data {
             return Err(Failure::Usage(format!(
@@ -39,7 +39,7 @@ impl Shown {
         let (table, mut kept) = input::read(&data, run)?;
         let table = with_by(args, table, &mut kept)?;
         if has_scores(&table) && !asks_for_fit(&args.model) {
-            return Shown::of_scores(args, &data, table);
+            return PlotInput::of_scores(args, &data, table);
         }
         let choice = input::kernel(&args.model.kernel)?;
         let data_in = input::split(&data, table, &kept, None)?;
@@ -51,7 +51,7 @@ impl Shown {
         let notes = data_in.notes.iter().chain(model.notes()).cloned().collect();
         let notes = [notes, input::hints(&data_in, args.model.scale)].concat();
         let Input { source, points, columns, .. } = data_in;
-        Ok(Shown {
+        Ok(PlotInput {
             source,
             points: Some(points),
             columns,
@@ -79,7 +79,7 @@ impl Shown {
             let SavedModel { model, columns, .. } = saved;
             let (source, notes) = (args.input.clone(), model.notes().to_vec());
             let (colour, plan) = (Colour::None, String::new());
-            return Ok(Shown { source, points, columns, model: Some(model), scores, colour, notes, plan });
+            return Ok(PlotInput { source, points, columns, model: Some(model), scores, colour, notes, plan });
         };
         let data = DataArgs { data: vec![data.clone()], read: args.read.clone() };
         let (table, mut kept) = input::read(&data, run)?;
@@ -92,7 +92,7 @@ impl Shown {
         let notes = data_in.notes.iter().chain(model.notes()).cloned().collect();
         let Input { source, points, .. } = data_in;
         let (model, scores, plan) = (Some(model), Some(scores), String::new());
-        Ok(Shown { source, points: Some(points), columns, model, scores, colour, notes, plan })
+        Ok(PlotInput { source, points: Some(points), columns, model, scores, colour, notes, plan })
     }
 
     /// Columns PC1, PC2, ... are the scores; the others are labels.
@@ -106,14 +106,18 @@ impl Shown {
         let colour = colour(args, &data_in, data)?;
         let Input { source, points, notes, .. } = data_in;
         let (columns, plan) = (names, String::new());
-        Ok(Shown { source, points: None, columns, model: None, scores: Some(points), colour, notes, plan })
+        Ok(PlotInput { source, points: None, columns, model: None, scores: Some(points), colour, notes, plan })
     }
 
-    /// The title of a picture.
-    pub(crate) fn title(&self) -> String {
-        match &self.model {
-            Some(model) => format!("{}: {}", self.source, mercer_view::title(model)),
-            None => self.source.clone(),
+    /// What there is to draw.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject {
+            source: &self.source,
+            columns: &self.columns,
+            points: self.points.as_ref(),
+            model: self.model.as_ref(),
+            scores: self.scores.as_ref(),
+            colour: &self.colour,
         }
     }
 }

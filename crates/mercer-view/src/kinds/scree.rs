@@ -1,21 +1,32 @@
-//! The share of the variance that each component explains, with how far it can be from the truth.
+//! The share of the variance that each component explains, with bounds on the numerical error.
 
-use mercer::AnyModel;
+use mercer::{Certificate, Spectrum};
 
 use crate::figure::{Figure, Layer, Panel};
+use crate::kinds::{AxesOf, PlotKind, Unavailable, some_components};
 use crate::text::component;
+
+pub(super) static KIND: PlotKind = PlotKind {
+    name: "scree",
+    title: "Scree plot",
+    about: "Share of the variance of each component, with error bars of the certificate",
+    needs: "a model",
+    axes: AxesOf::Fixed,
+    prepare: |subject, look| {
+        let model = subject.model()?;
+        let parts = model.spectrum().zip(model.certificate());
+        let (spectrum, certificate) = parts.ok_or(Unavailable::NoSpectrum)?;
+        some_components(spectrum.eigenvalues().len())?;
+        Ok(Box::new(move |_| Ok(scree(&look.title, spectrum, certificate))))
+    },
+};
 
 /// More components than this are too many bars.
 const MOST_BARS: usize = 30;
 
-/// Shares in percent as bars, their running sum as a line, and the certificate's enclosures as error bars; `None` for a
-/// model without a spectrum or without components.
-pub fn scree(title: &str, model: &AnyModel) -> Option<Figure> {
-    let (spectrum, certificate) = (model.spectrum()?, model.certificate()?);
+/// Shares in percent as bars, their running sum as a line, and the certificate's enclosures as error bars.
+fn scree(title: &str, spectrum: &Spectrum, certificate: &Certificate) -> Figure {
     let shown = spectrum.eigenvalues().len().min(MOST_BARS);
-    if shown == 0 {
-        return None;
-    }
     let scale = if spectrum.total() > 0.0 { 100.0 / spectrum.total() } else { 0.0 };
     let heights: Vec<f64> = spectrum.eigenvalues()[..shown].iter().map(|v| v * scale).collect();
     let errors: Vec<(f64, f64)> = (0..shown)
@@ -27,7 +38,7 @@ pub fn scree(title: &str, model: &AnyModel) -> Option<Figure> {
     let sums = spectrum.cumulative();
     let cumulative = (0..shown).map(|j| (j as f64 + 1.0, 100.0 * sums[j])).collect();
     let worst = errors.iter().fold(0.0f64, |w, (a, b)| w.max(*a).max(*b));
-    let mut note = format!("error bars: how far a share can be from the truth, at most {worst:.0e} percentage points");
+    let mut note = format!("error bars: bounds on the numerical error, at most {worst:.0e} percentage points");
     if spectrum.eigenvalues().len() > shown {
         note += &format!("; the first {shown} of {} components", spectrum.eigenvalues().len());
     }
@@ -37,11 +48,11 @@ pub fn scree(title: &str, model: &AnyModel) -> Option<Figure> {
         Layer::Line { at: cumulative, name: "cumulative".into() },
     ];
     let axes = ("component".into(), "share of the variance, %".into());
-    Some(Figure {
+    Figure {
         title: title.into(),
         note,
         panels: vec![Panel { axes, layers, ..Panel::default() }],
         across: 1,
         compact: false,
-    })
+    }
 }

@@ -1,11 +1,29 @@
 //! The biplot of a linear model: scores, and an arrow for each column.
 
-use mercer::{PcaModel, Points};
+use mercer::{AnyModel, PcaModel, Points};
 
 use crate::colour::Colour;
 use crate::figure::{Figure, Layer};
-use crate::scores::{Axes, panel};
+use crate::kinds::scores::panel;
+use crate::kinds::{Axes, AxesOf, PlotKind, Unavailable, components, some_components};
 use crate::text::count;
+
+pub(super) static KIND: PlotKind = PlotKind {
+    name: "loadings",
+    title: "Scores and loadings",
+    about: "Scores, and an arrow for each column",
+    needs: "a linear model",
+    axes: AxesOf::Components,
+    prepare: |subject, look| {
+        let AnyModel::Pca(model) = subject.model()? else { return Err(Unavailable::NotLinear) };
+        some_components(model.components())?;
+        let axes = components(look, model.components())?;
+        Ok(Box::new(move |_| {
+            let names = model.embedding().names(subject.columns);
+            Ok(loadings(&look.title, model, &names, subject.scores, subject.colour, axes))
+        }))
+    },
+};
 
 /// More arrows than this cannot be read.
 const MOST_ARROWS: usize = 12;
@@ -14,7 +32,7 @@ const REACH: f64 = 0.85;
 
 /// The scores of a linear model with the loadings of its columns as arrows, all of them enlarged by one factor; without
 /// scores the arrows alone.
-pub fn loadings(
+fn loadings(
     title: &str,
     model: &PcaModel,
     columns: &[String],
@@ -29,7 +47,7 @@ pub fn loadings(
     let length = |j: usize| tip(j).0.hypot(tip(j).1);
     order.sort_by(|&a, &b| length(b).total_cmp(&length(a)).then(a.cmp(&b)));
     order.truncate(MOST_ARROWS);
-    let any = mercer::AnyModel::Pca(model.clone());
+    let any = AnyModel::Pca(model.clone());
     let empty = Points::from_fn(1, f.n().max(1), |_, _| 0.0);
     let (mut panel, mut note) = panel(scores.unwrap_or(&empty), Some(&any), colour, axes, None);
     let factor = match scores {
@@ -53,7 +71,7 @@ pub fn loadings(
     note += &match (f.d() > MOST_ARROWS, scores) {
         (true, _) => format!("the {MOST_ARROWS} longest of {} loadings", count(f.d())),
         (false, None) => "loadings".into(),
-        (false, Some(_)) => "arrows: loadings, enlarged alike".into(),
+        (false, Some(_)) => "arrows: loadings, all enlarged by the same factor".into(),
     };
     Figure { title: title.into(), note, panels: vec![panel], across: 1, compact: false }
 }

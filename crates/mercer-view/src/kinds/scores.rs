@@ -1,31 +1,30 @@
-//! Scores as points in the plane of two components, or their density where they are many.
+//! Scores as points in the plane of two components, or their density where there are many.
 
 use mercer::{AnyModel, Points};
 
 use crate::colour::Colour;
 use crate::figure::{Figure, Layer, Panel, spread};
+use crate::kinds::{Axes, AxesOf, PlotKind, components};
 use crate::text::{component, count, percent};
+
+pub(super) static KIND: PlotKind = PlotKind {
+    name: "scores",
+    title: "Scores",
+    about: "Points in the plane of two components",
+    needs: "scores",
+    axes: AxesOf::Components,
+    prepare: |subject, look| {
+        let scores = subject.scores()?;
+        let axes = components(look, scores.d())?;
+        Ok(Box::new(move |_| Ok(self::scores(&look.title, scores, subject.model, subject.colour, axes, look.density))))
+    },
+};
 
 /// More points than this are shown as a density, or by a sample where they have colours.
 const MOST_POINTS: usize = 20_000;
 
-/// Two components, counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Axes {
-    /// The one across.
-    pub x: usize,
-    /// The one up.
-    pub y: usize,
-}
-
-impl Default for Axes {
-    fn default() -> Self {
-        Axes { x: 0, y: 1 }
-    }
-}
-
-/// Scores in the plane of two components; of a single component against the row's number. `density` forces or forbids
-/// to show how many points are where in place of the points.
+/// Returns the scores in the plane of two components; those of a single component against the row number. `density` forces
+/// or forbids the density in place of the points.
 pub fn scores(
     title: &str,
     scores: &Points<f64>,
@@ -38,8 +37,8 @@ pub fn scores(
     Figure { title: title.into(), note, panels: vec![panel], across: 1, compact: false }
 }
 
-/// As [`scores`], one panel of a larger figure, with what should be said about it.
-pub(crate) fn panel(
+/// Returns one panel as in [`scores`], with its note.
+pub(super) fn panel(
     scores: &Points<f64>,
     model: Option<&AnyModel>,
     colour: &Colour,
@@ -48,7 +47,7 @@ pub(crate) fn panel(
 ) -> (Panel, String) {
     let (n, k) = (scores.n(), scores.d());
     let one = k < 2 && axes == Axes::default();
-    // Components without variance are rounding, which is not to be seen as structure.
+    // Components without variance hold rounding errors, which must not look like structure.
     let rank = model.and_then(AnyModel::spectrum).map_or(k, |s| s.rank());
     let value = |i: usize, j: usize| if j < rank { scores.row(i)[j] } else { 0.0 };
     let at: Vec<(f64, f64)> =
@@ -60,7 +59,7 @@ pub(crate) fn panel(
     let many = n > MOST_POINTS;
     let plain = matches!(colour, Colour::None);
     let (layer, note) = if density.unwrap_or(many && plain) {
-        (Layer::Density { at }, format!("how many of {} points are where", count(n)))
+        (Layer::Density { at }, format!("density of {} points", count(n)))
     } else if many {
         let some = spread(n, MOST_POINTS);
         let at = some.iter().map(|&i| at[i]).collect();

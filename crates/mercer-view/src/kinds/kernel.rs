@@ -1,33 +1,44 @@
-//! The Gram matrix and the centred one as colours, points in the order of their clusters.
+//! The Gram matrix and the centred Gram matrix as colours, points ordered by their clusters.
 
 use mercer::op::centre;
-use mercer::{Bound, Exec, Gram, KMeans, KernelPcaModel, Points, Result, SymOp};
+use mercer::{AnyModel, Bound, Exec, Gram, KMeans, Kernel, KernelPcaModel, Points, Result, SymOp};
 
 use crate::colour::Colour;
 use crate::figure::{Figure, Layer, Panel, spread};
+use crate::kinds::{AxesOf, PlotKind, Unavailable};
 use crate::text::count;
 
-/// Points that are looked at: their matrix is quick to have.
+pub(super) static KIND: PlotKind = PlotKind {
+    name: "kernel",
+    title: "Kernel matrix",
+    about: "Gram matrix and centred Gram matrix, points ordered by k-means clusters of their scores",
+    needs: "a kernel model and its data",
+    axes: AxesOf::Fixed,
+    prepare: |subject, look| {
+        let AnyModel::KernelPca(model) = subject.model()? else { return Err(Unavailable::NoKernel) };
+        let kernel = model.kernel().ok_or(Unavailable::GivenGramMatrix)?;
+        let (points, scores) = (subject.points()?, subject.scores()?);
+        Ok(Box::new(move |exec| gram(&look.title, (model, kernel), points, scores, subject.colour, exec)))
+    },
+};
+
+/// Points that are drawn at most: their matrix is quick to compute.
 const MOST_POINTS: usize = 1000;
-/// Cells across: more cannot be told apart.
+/// Cells in a row at most: more cannot be told apart.
 const CELLS: usize = 100;
-/// Clusters when there are no labels to count.
+/// Number of clusters when there are no labels.
 const CLUSTERS: usize = 3;
 
-/// K and HKH of the points of a kernel model, in the order of the clusters of their scores; a cell is the mean of a block
-/// where there are more points than cells.
-///
-/// # Errors
-/// When the kernel has values that are not finite, or the work is cancelled.
-pub fn gram(
+/// K and HKH of the points of a kernel model, ordered by the clusters of their scores; a cell is the mean of a block where
+/// there are more points than cells. Fails when the kernel has values that are not finite, or the work is cancelled.
+fn gram(
     title: &str,
-    model: &KernelPcaModel,
+    (model, kernel): (&KernelPcaModel, &Kernel),
     points: &Points<f64>,
     scores: &Points<f64>,
     colour: &Colour,
     exec: &Exec,
-) -> Result<Option<Figure>> {
-    let Some(kernel) = model.kernel() else { return Ok(None) };
+) -> Result<Figure> {
     let some = spread(points.n(), MOST_POINTS);
     let z = Points::from_fn(some.len(), scores.d(), |i, j| scores.row(some[i])[j]);
     let clusters = match colour {
@@ -35,7 +46,7 @@ pub fn gram(
         _ => CLUSTERS,
     };
     let labels = KMeans::new(clusters.min(some.len())).fit_with(&z, exec)?.labels;
-    // Clusters from one end of the first component to the other, and points within them alike.
+    // Clusters and the points within each are ordered along the first component.
     let mut means = vec![(0.0, 0usize); clusters];
     for (i, &c) in labels.iter().enumerate() {
         means[c] = (means[c].0 + z.row(i)[0], means[c].1 + 1);
@@ -78,12 +89,12 @@ pub fn gram(
         equal: true,
     };
     let panels = vec![panel("K", plain, false), panel("HKH, centred", blocks(&matrix), true)];
-    let mut note = format!("points in the order of {clusters} clusters of their scores");
+    let mut note = format!("points ordered by {clusters} k-means clusters of their scores");
     if some.len() < points.n() {
         note += &format!("; {} of {} points", count(some.len()), count(points.n()));
     }
     if cells < some.len() {
-        note += "; a cell is the mean of a block";
+        note += "; each cell is the mean of a block";
     }
-    Ok(Some(Figure { title: title.into(), note, panels, across: 2, compact: false }))
+    Ok(Figure { title: title.into(), note, panels, across: 2, compact: false })
 }

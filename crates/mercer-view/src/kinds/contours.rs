@@ -1,36 +1,58 @@
-//! Each component as a field over the plane of two-dimensional data.
+//! Each component as contours over the plane of two columns.
 
 use mercer::{AnyModel, Exec, Points, Result};
 
 use crate::colour::Colour;
 use crate::figure::{Figure, Layer, Panel, spread};
+use crate::kinds::{AxesOf, PlotKind, Unavailable, some_components};
 use crate::text::{component, count, percent};
+
+pub(super) static KIND: PlotKind = PlotKind {
+    name: "contours",
+    title: "Contours of the components",
+    about: "Score of each component over the plane of the data",
+    needs: "a model and data of two columns",
+    axes: AxesOf::Fixed,
+    prepare: |subject, look| {
+        let (model, points) = (subject.model()?, subject.points()?);
+        // The kernel is looked at first: `points` copies them.
+        if matches!(model, AnyModel::KernelPca(m) if m.kernel().is_none() && m.points().is_none()) {
+            return Err(Unavailable::GivenGramMatrix);
+        }
+        match points.d() {
+            2 => some_components(model.components())?,
+            found @ (0 | 1) => return Err(Unavailable::TooFewColumns { found, least: 2 }),
+            found => return Err(Unavailable::TooManyColumns { found, most: 2 }),
+        }
+        Ok(Box::new(move |exec| contours(&look.title, model, points, subject.columns, subject.colour, exec)))
+    },
+};
 
 /// Components that are shown.
 const MOST_PANELS: usize = 6;
-/// Points of the grid along each axis, for files.
+/// Grid points along each axis.
 const FINE: usize = 45;
 /// Points that are drawn over the field.
 const MOST_POINTS: usize = 1000;
 /// How far the grid reaches beyond the points, as a share of their range.
 const MARGIN: f64 = 0.12;
 
-/// Scores over a grid in the plane.
+/// Scores on a grid in the plane of two columns.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// Places across.
+    /// Horizontal positions.
     pub x: Vec<f64>,
-    /// Places up.
+    /// Vertical positions.
     pub y: Vec<f64>,
-    /// Scores, a row per place, line by line from the bottom.
+    /// Scores, one row per grid point, line by line from the bottom.
     pub scores: Points<f64>,
 }
 
 impl Grid {
-    /// The scores of a model over the range of two-dimensional points, with so many places along each axis.
+    /// Returns the scores of a model over the range of points of two columns, on a grid of `size` by `size`.
     ///
     /// # Errors
-    /// When the model is not one of two dimensions.
+    /// When the model does not take two columns.
     pub fn of(model: &AnyModel, points: &Points<f64>, size: usize, exec: &Exec) -> Result<Self> {
         let places = |j: usize| -> Vec<f64> {
             let (low, high) =
@@ -45,23 +67,15 @@ impl Grid {
         Ok(Grid { x, y, scores })
     }
 
-    /// Component j, a row per place up.
-    pub fn values(&self, j: usize) -> Vec<Vec<f64>> {
+    /// Component j, one row per vertical position.
+    fn values(&self, j: usize) -> Vec<Vec<f64>> {
         let across = self.x.len();
         (0..self.y.len()).map(|r| (0..across).map(|c| self.scores.row(r * across + c)[j]).collect()).collect()
     }
 }
 
-/// Whether a model takes points, and not rows of a Gram matrix.
-pub fn on_points(model: &AnyModel) -> bool {
-    !matches!(model, AnyModel::KernelPca(m) if m.points().is_none())
-}
-
-/// The contours of each component over the plane of the data: the scores that a point would have there.
-///
-/// # Errors
-/// When the model or the points are not of two dimensions.
-pub fn contours(
+/// The score that a point would have at each position of the plane, one panel per component.
+fn contours(
     title: &str,
     model: &AnyModel,
     points: &Points<f64>,
@@ -72,7 +86,7 @@ pub fn contours(
     let grid = Grid::of(model, points, FINE, exec)?;
     let some = spread(points.n(), MOST_POINTS);
     let at: Vec<(f64, f64)> = some.iter().map(|&i| (points.row(i)[0], points.row(i)[1])).collect();
-    // A number would be one colour scale over another: points are then alike.
+    // Colours by number would put one colour scale over another: the points then have one colour.
     let colour = match colour {
         Colour::Classes { .. } => colour.take(&some),
         _ => Colour::None,
@@ -93,10 +107,10 @@ pub fn contours(
             equal: false,
         })
         .collect();
-    // A strip of a field in the middle of its panel would waste the room.
+    // With equal axes, a long field would be a thin strip in its panel.
     let ratio = (grid.x[FINE - 1] - grid.x[0]) / (grid.y[FINE - 1] - grid.y[0]);
     panels.iter_mut().for_each(|p| p.equal = (0.75..1.33).contains(&ratio));
-    let mut note = "the score that a point would have at each place: blue below zero, orange above".to_string();
+    let mut note = "score at each position: blue below zero, orange above".to_string();
     if shown < model.components() {
         note += &format!("; the first {shown} of {} components", model.components());
     }

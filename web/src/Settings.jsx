@@ -1,0 +1,53 @@
+import { Data } from "./Data.jsx";
+import { Kernel } from "./Kernel.jsx";
+
+// What is asked for: data, kernel, number of components.
+export function Settings({ state, actions }) {
+  const { start, data, recipe, kernel, middles, sweep, hint } = state;
+  return (
+    <aside class="card">
+      <form onSubmit={(event) => event.preventDefault()}>
+        <Data
+          start={start}
+          data={data}
+          recipe={recipe}
+          onData={actions.openTable}
+          onFile={actions.openFile}
+          onChoice={actions.choose}
+        />
+        <Kernel
+          start={start}
+          {...kernel}
+          middles={middles}
+          sweep={sweep}
+          hint={hint}
+          onMethod={actions.setMethod}
+          onParam={actions.setParameter}
+          onText={actions.setExpression}
+          onRelease={actions.release}
+        />
+        <ComponentCount count={recipe.components} onCount={actions.setComponents} />
+      </form>
+    </aside>
+  );
+}
+
+function ComponentCount({ count, onCount }) {
+  return (
+    <label>
+      Components <span class="soft">1 to 100</span>
+      <input
+        id="components"
+        type="number"
+        min="1"
+        max="100"
+        value={count}
+        onChange={(event) => {
+          const next = Math.min(100, Math.max(1, Math.round(Number(event.target.value)) || 1));
+          event.target.value = next;
+          onCount(next);
+        }}
+      />
+    </label>
+  );
+}
