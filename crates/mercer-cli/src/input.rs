@@ -4,9 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use mercer::{ErrorKind, Exec, Kernel, Points};
-use mercer_io::{
-    Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Stream, StreamOptions, Table, Values, read_with, select,
-};
+use mercer_io::{Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Table, read_all, select};
 
 use crate::args::{DataArgs, KernelArgs, MissingArg, ReadArgs, RunArgs};
 use crate::output::{Failure, Result, help};
@@ -91,8 +89,7 @@ pub(crate) fn load_for(args: &DataArgs, run: &RunArgs, saved: &SavedModel) -> Re
 pub(crate) fn read(args: &DataArgs, run: &RunArgs) -> Result<(Table, Vec<String>)> {
     let kept = kept_names(args);
     let options = read_options(&args.read, kept.clone(), Some(memory(run)));
-    let table = if is_single(args) { read_with(&args.data[0], &options)? } else { read_all(args, options)? };
-    Ok((table, kept))
+    Ok((read_all(&args.data, &options)?, kept))
 }
 
 /// Columns that are kept as they are written.
@@ -112,41 +109,6 @@ pub(crate) fn kept_names(args: &DataArgs) -> Vec<String> {
 /// Whether the data is one file, or one thing that is not a file.
 pub(crate) fn is_single(args: &DataArgs) -> bool {
     args.data.len() == 1 && !Path::new(&args.data[0]).is_dir()
-}
-
-/// The rows of several files, or of a folder, as one table of at most so many bytes.
-fn read_all(args: &DataArgs, options: ReadOptions) -> Result<Table> {
-    let limit = options.limit.unwrap_or(u64::MAX);
-    let stream = Stream::open(&args.data, StreamOptions { read: options, ..StreamOptions::default() })?;
-    let (mut columns, mut bytes): (Vec<Column>, u64) = (Vec::new(), 0);
-    for batch in stream.batches()? {
-        let table = batch?.table;
-        bytes += (table.rows() * table.columns.len() * 8) as u64;
-        if bytes > limit {
-            return Err(Failure::Error {
-                message: format!(
-                    "{}: has more than {}, the memory there is",
-                    stream.source(),
-                    mercer::Bytes(limit.into())
-                ),
-                help: Some("raise it with --memory, or name fewer files".into()),
-            });
-        }
-        if columns.is_empty() {
-            columns = table.columns;
-            continue;
-        }
-        for (mine, theirs) in columns.iter_mut().zip(table.columns) {
-            match (&mut mine.values, theirs.values) {
-                (Values::Numbers(a), Values::Numbers(b)) => a.extend(b),
-                (Values::Text(a), Values::Text(b)) => a.extend(b),
-                _ => unreachable!("a stream has columns of one type"),
-            }
-        }
-    }
-    let mut table = Table::new(stream.source(), columns)?;
-    table.notes = stream.notes().to_vec();
-    Ok(table)
 }
 
 /// How a file beside the data is read.

@@ -43,14 +43,14 @@ pub(crate) fn open(args: &DataArgs, run: &RunArgs, asked_for: bool) -> Result<Op
     let read = input::read_options(&args.read, kept.clone(), None);
     let batch_bytes = usize::try_from(budget / 32).unwrap_or(usize::MAX).clamp(250_000, 16_000_000);
     let stream = match Stream::open(&args.data, StreamOptions { read, batch_bytes }) {
-        // What is wrong with one file is told by the reader of whole files, which says more.
+        // A pipe can be read once only, and is read whole; any other error is the same there.
         Err(_) if input::is_single(args) && !asked_for => return Ok(None),
         other => other?,
     };
     let size = match stream.table_bytes() {
         Some(bytes) => bytes,
-        // How much is in a packed text is known when it was looked through, as far as that matters.
-        None if stream.is_packed() && !asked_for => unpacked(&stream, budget / COPIES)?,
+        // The size of a compressed table is known after a pass over it, which ends once it is too large.
+        None if stream.is_compressed() && !asked_for => decompressed(&stream, budget / COPIES)?,
         None => stream.file_bytes(),
     };
     if !asked_for && size.saturating_mul(COPIES) <= budget {
@@ -64,8 +64,8 @@ pub(crate) fn open(args: &DataArgs, run: &RunArgs, asked_for: bool) -> Result<Op
     Ok(Some(rows))
 }
 
-/// The bytes of a packed table when it is not, as far as `enough`.
-fn unpacked(stream: &Stream, enough: u64) -> Result<u64> {
+/// The bytes of a decompressed table, counted up to `enough`.
+fn decompressed(stream: &Stream, enough: u64) -> Result<u64> {
     let mut bytes = 0;
     for batch in stream.batches()? {
         let table = batch?.table;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic::{Outputs, UNFINISHED};
 use crate::error::{Error, Result};
-use crate::reader::read_file;
+use crate::source::read_file;
 
 const VERSION: &str = "mercer-checkpoint/1";
 const MANIFEST: &str = "checkpoint.json";

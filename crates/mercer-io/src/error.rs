@@ -41,6 +41,8 @@ pub enum Error {
     Damaged { file: String, format: &'static str, what: String },
     #[error("{file}: {what}")]
     Unsupported { file: String, what: String, help: String },
+    #[error("{file}: needs more than {}, the memory available for reading", mercer::Bytes(u128::from(*limit)))]
+    TooLarge { file: String, limit: u64 },
     #[error("{file}: the model was fitted to {expected} columns, but {found}")]
     WrongColumns { file: String, expected: usize, found: String },
     #[error(transparent)]
@@ -66,6 +68,7 @@ impl Error {
             Error::Missing { .. } => Some("use --missing mean or --missing drop".into()),
             Error::NoNumbers { .. } => Some("--select chooses columns; text columns are only kept as labels".into()),
             Error::Empty { .. } => Some("a table has a line of names and at least one line of values".into()),
+            Error::TooLarge { .. } => Some("raise it with --memory, or choose fewer rows or columns".into()),
             Error::Unsupported { help, .. } => Some(help.clone()),
             Error::Library(e) => e.help(),
             _ => None,

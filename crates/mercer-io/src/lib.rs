@@ -12,23 +12,18 @@
 //! # Ok::<(), mercer_io::Error>(())
 //! ```
 
-mod ahead;
 mod atomic;
 mod checkpoint;
-mod crew;
-mod csv_file;
-mod csv_stream;
+mod compression;
+mod content;
 mod embedded;
 mod error;
-mod file_at;
-mod lines;
+mod formats;
 mod map;
 mod model_file;
-mod npy;
 pub mod onnx;
-mod packing;
-mod parquet_column;
-mod parquet_file;
+mod pool;
+mod prefetch;
 mod reader;
 mod select;
 mod source;
@@ -40,10 +35,10 @@ pub use atomic::{Outputs, StagedFile};
 pub use checkpoint::{Checkpoint, Task};
 pub use embedded::{DATA_SETS, DataSet};
 pub use error::{Error, Result};
+pub use formats::parquet::panic_is_handled;
 pub use map::{MappedNpy, MappedPoints};
 pub use model_file::{SavedModel, load_model};
-pub use parquet_file::PARQUET_THREAD;
-pub use reader::{Format, Header, ReadOptions, read, read_bytes, read_with};
+pub use reader::{Format, Header, ReadOptions, read, read_all, read_bytes, read_with};
 pub use select::select;
 pub use stream::{Batch, Batches, Stream, StreamColumn, StreamOptions};
 pub use table::{Column, Missing, Table, Values};

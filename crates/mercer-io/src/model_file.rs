@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic::Outputs;
 use crate::error::{Error, Result, shown};
-use crate::reader::read_file;
+use crate::source::read_file;
 
 const FORMAT: &str = "model";
 /// The version of the format, and the key of the metadata that it stands under.

@@ -1,5 +1,7 @@
 //! A table: named columns of numbers or text.
 
+use std::collections::HashMap;
+
 use mercer::Points;
 
 use crate::error::{Error, Result};
@@ -125,7 +127,7 @@ impl Column {
     /// The values as numbers of classes, in order of first appearance, with the names of the classes.
     pub fn classes(&self) -> (Vec<usize>, Vec<String>) {
         let mut names: Vec<String> = Vec::new();
-        let mut places = std::collections::HashMap::new();
+        let mut places = HashMap::new();
         let classes = (0..self.len())
             .map(|i| {
                 let text = self.as_text(i);
@@ -159,6 +161,18 @@ pub(crate) fn number(v: f64) -> String {
     mercer::shortest(v)
 }
 
+/// Refuses two columns of one name.
+pub(crate) fn check_names<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = HashMap::new();
+    for (at, name) in names.enumerate() {
+        if let Some(first) = seen.insert(name, at) {
+            let (file, name) = (file.into(), name.into());
+            return Err(Error::DuplicateColumn { file, name, first: first + 1, second: at + 1 });
+        }
+    }
+    Ok(())
+}
+
 impl Table {
     /// A table of columns.
     ///
@@ -169,13 +183,7 @@ impl Table {
         if let Some(odd) = columns.iter().find(|c| c.len() != rows) {
             return Err(Error::Ragged { file: source, line: rows as u64, found: odd.len(), expected: rows });
         }
-        let mut seen = std::collections::HashMap::new();
-        for (at, column) in columns.iter().enumerate() {
-            if let Some(first) = seen.insert(column.name.as_str(), at) {
-                let name = column.name.clone();
-                return Err(Error::DuplicateColumn { file: source, name, first: first + 1, second: at + 1 });
-            }
-        }
+        check_names(&source, columns.iter().map(|c| c.name.as_str()))?;
         Ok(Table { source, columns, notes: Vec::new(), rows, first_row: None })
     }
 

@@ -5,8 +5,8 @@ use std::io::{Cursor, Seek, SeekFrom, Write};
 use parquet::errors::ParquetError;
 
 use crate::error::{Error, Result};
-use crate::npy;
-use crate::parquet_file::ParquetWriter;
+use crate::formats::npy;
+use crate::formats::parquet::ParquetWriter;
 use crate::reader::Format;
 use crate::table::{Column, Table};
 

@@ -419,15 +419,15 @@ fn files_and_folders_as_one_table() {
     says(&[folder.put("two.npy", npy(2)), folder.put("three.npy", npy(3))], &["three.npy", "3 columns", "has 2"]);
     folder.put("mixed/a.csv", &csv);
     folder.put("mixed/b.npy", npy(2));
-    says(&[folder.path("mixed")], &["b.npy", "is a table in npy"]);
+    says(&[folder.path("mixed")], &["b.npy", "is a npy file"]);
     folder.put("odd/a.csv", &csv);
     folder.put("odd/readme.md", "hello");
-    says(&[folder.path("odd")], &["readme.md", "is no table"]);
+    says(&[folder.path("odd")], &["readme.md", "is not a table"]);
     folder.put("none/.hidden", "x");
-    says(&[folder.path("none")], &["none", "without tables"]);
+    says(&[folder.path("none")], &["none", "no tables"]);
     says(&[folder.path("nobody.csv")], &["nobody.csv", "no such file"]);
     says(&["-".into()], &["standard input", "only once"]);
-    says(&[], &["needs a file"]);
+    says(&[], &["no file is named"]);
     says(&[folder.put("names.csv", "a,b\n")], &["names.csv", "no rows"]);
 }
 
@@ -509,6 +509,64 @@ fn a_pass_may_end_early() {
     let mut batches = stream.batches().expect("a thread");
     assert_eq!(batches.by_ref().filter(Result::is_ok).map(|b| b.map_or(0, |b| b.table.rows())).sum::<usize>(), 5000);
     assert!(batches.next().is_none());
+}
+
+/// A field as people write it.
+fn field() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => (-99i32..99).prop_map(|v| v.to_string()),
+        2 => (-1e3f64..1e3).prop_map(|v| v.to_string()),
+        3 => "[a-c]{1,3}",
+        1 => "\"[a-c0-9, \n]{0,4}\"",
+        1 => prop::sample::select(vec!["", "NA", "NAN", "nan", " ", "inf", "-Infinity", "?", "1e999", "\u{fc}", "0x1", "+1"])
+            .prop_map(String::from),
+    ]
+}
+
+/// A text of few columns, now and then with a line of the wrong length.
+fn text() -> impl Strategy<Value = String> {
+    let row = |width: usize| {
+        prop_oneof![
+            30 => prop::collection::vec(field(), width),
+            1 => prop::collection::vec(field(), 0..5),
+        ]
+    };
+    let delimiter = prop::sample::select(vec![",", ";", "\t"]);
+    let end = prop::sample::select(vec!["\n", "\r\n", "\n\n"]);
+    // Rows of numbers in front, so that the first line beyond the sample is met as well.
+    let long = prop_oneof![6 => Just(0usize), 1 => 9_990..10_010usize];
+    let rows =
+        (1usize..4).prop_flat_map(move |width| (Just(width), prop::collection::vec(row(width), 1..12), any::<bool>()));
+    (rows, delimiter, end, long).prop_map(|((width, rows, names), delimiter, end, long)| {
+        let line = |fields: Vec<String>| fields.join(delimiter) + end;
+        let mut text = String::new();
+        if names {
+            text += &line((0..width).map(|c| format!("name{c}")).collect());
+        }
+        (0..long).for_each(|i| text += &line((0..width).map(|c| (i + c).to_string()).collect()));
+        rows.into_iter().for_each(|fields| text += &line(fields));
+        text
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Types, values, notes and errors are the same whether a text is read whole or batch by batch.
+    #[test]
+    fn whole_and_batches_agree(text in text(), batch in prop::sample::select(vec![1usize, 40, 300, 100_000]), packed: bool, header in prop::sample::select(vec![Header::Auto, Header::Yes, Header::No]), skip in 0usize..2) {
+        let folder = Folder::new();
+        let name = if packed { folder.put("t.csv.gz", gzip(text.as_bytes())) } else { folder.put("t.csv", &text) };
+        let read = ReadOptions { header, skip, text: vec!["name1".into()], ..Default::default() };
+        let whole = read_with(&name, &read).map(|t| (bits(&t.columns), t.notes)).map_err(|e| e.to_string());
+        let options = StreamOptions { read: read.clone(), batch_bytes: batch };
+        let stream = Stream::open(std::slice::from_ref(&name), options);
+        let batches = stream.and_then(|s| Ok((s.notes().to_vec(), gathered(&s)?)));
+        let batches = batches.map(|(notes, columns)| (bits(&columns), notes)).map_err(|e| e.to_string());
+        prop_assert_eq!(&whole, &batches);
+        let memory = mercer_io::read_bytes(&name, &std::fs::read(&name).expect("reads"), &read);
+        prop_assert_eq!(whole, memory.map(|t| (bits(&t.columns), t.notes)).map_err(|e| e.to_string()));
+    }
 }
 
 proptest! {

@@ -1,19 +1,26 @@
 //! NumPy's NPY in and out.
 
+use std::sync::Arc;
+
 use npyz::{DType, NpyHeader, Order};
 
+use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::file_at::FileAt;
-use crate::table::{Column, Table, Values};
+use crate::pool::DecodePool;
+use crate::source::Source;
+use crate::stream::StreamColumn;
+use crate::table::{Table, Values};
+
+use super::{OpenTable, Pass, Wanted};
 
 const FORMAT: &str = "NPY";
 
 /// Bytes of rows that are taken apart at a time.
 const BLOCK: usize = 1 << 18;
 
-/// What a file's header says, once it is compared with the size of the file.
+/// The header of a file, checked against the size of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct Header {
     pub(crate) n: u64,
     pub(crate) d: usize,
     /// Where the data begin.
@@ -65,8 +72,8 @@ impl Kind {
     }
 }
 
-impl Facts {
-    /// `head` begins the file, and is as long as the header or longer; `length` is that of the file.
+impl Header {
+    /// `head` is at least the header; `length` is that of the file.
     fn of(name: &str, head: &[u8], length: u64) -> Result<Self> {
         let header = NpyHeader::from_reader(head).map_err(|e| Error::damaged(name, FORMAT, e))?;
         let (n, d) = match *header.shape() {
@@ -93,23 +100,18 @@ impl Facts {
             return Err(Error::damaged(name, FORMAT, what));
         }
         let (c_order, little) = (header.order() == Order::C, !descr.starts_with('>'));
-        Ok(Facts { n, d: d as usize, offset: fixed + text, c_order, little, kind })
+        Ok(Header { n, d: d as usize, offset: fixed + text, c_order, little, kind })
     }
 
-    /// Of a file.
-    pub(crate) fn read(name: &str, file: &FileAt) -> Result<Self> {
+    /// Reads the header.
+    pub(crate) fn read(name: &str, file: &Content) -> Result<Self> {
         let mut head = vec![0; file.len().min(12) as usize];
         file.read_at(&mut head, 0).map_err(Error::io(name, "read"))?;
         check_header(name, &head, file.len())?;
         let (fixed, text) = header_size(&head);
         head.resize((fixed + text) as usize, 0);
         file.read_at(&mut head, 0).map_err(Error::io(name, "read"))?;
-        Facts::of(name, &head, file.len())
-    }
-
-    /// The names of the columns.
-    pub(crate) fn names(&self) -> Vec<String> {
-        (1..=self.d).map(|j| format!("x{j}")).collect()
+        Header::of(name, &head, file.len())
     }
 
     /// The type of rows that can be used as they stand in the file; `None` when they cannot.
@@ -198,50 +200,71 @@ pub(crate) enum Plain {
     F32,
 }
 
-pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Table> {
-    check_header(name, bytes, bytes.len() as u64)?;
-    let facts = Facts::of(name, bytes, bytes.len() as u64)?;
-    let all: Vec<usize> = (0..facts.d).collect();
-    let columns = facts.columns(0, facts.n as usize, &all, |into, at| {
-        // The sizes were compared before.
-        into.copy_from_slice(&bytes[at as usize..at as usize + into.len()]);
-        Ok(())
-    });
-    let columns = columns.map_err(Error::io(name, "read"))?;
-    Table::new(name, facts.names().into_iter().zip(columns).map(|(n, v)| Column::numbers(n, v)).collect())
+/// An array whose header was read.
+#[derive(Debug)]
+struct NpyTable {
+    header: Header,
+    columns: Vec<StreamColumn>,
+}
+
+/// Opens an array; its columns are named x1, x2, ...
+pub(crate) fn open(source: &Source) -> Result<Arc<dyn OpenTable>> {
+    let io = Error::io(&source.name, "read");
+    let header = Header::read(&source.name, &source.location.content().map_err(io)?)?;
+    let columns = (1..=header.d).map(|j| StreamColumn { name: format!("x{j}"), is_numeric: true }).collect();
+    Ok(Arc::new(NpyTable { header, columns }))
+}
+
+impl OpenTable for NpyTable {
+    fn columns(&self) -> &[StreamColumn] {
+        &self.columns
+    }
+
+    fn rows(&self) -> Option<u64> {
+        Some(self.header.n)
+    }
+
+    fn has_names(&self) -> bool {
+        false
+    }
+
+    fn pass(&self, source: &Source, wanted: &[Wanted], _: usize, _: u64) -> Result<Box<dyn Pass>> {
+        let content = source.location.content().map_err(Error::io(&source.name, "read"))?;
+        let header = Header::read(&source.name, &content)?;
+        if header.d != self.header.d {
+            return Err(source.changed());
+        }
+        let places = wanted.iter().map(|column| column.place).collect();
+        let numeric = wanted.iter().map(|column| column.is_numeric).collect();
+        Ok(Box::new(NpyPass { name: source.name.clone(), content, header, places, numeric, at: 0 }))
+    }
 }
 
 /// One pass over a file.
-pub(crate) struct NpyPass {
+struct NpyPass {
     name: String,
-    file: FileAt,
-    facts: Facts,
-    kept: Vec<usize>,
+    content: Content,
+    header: Header,
+    places: Vec<usize>,
+    /// Beside files with names, a column may be wanted as text.
+    numeric: Vec<bool>,
     at: u64,
 }
 
-impl NpyPass {
-    pub(crate) fn open(name: &str, kept: Vec<usize>) -> Result<Self> {
-        let file = FileAt::open(name).map_err(Error::io(name, "read"))?;
-        let facts = Facts::read(name, &file)?;
-        Ok(NpyPass { name: name.into(), file, facts, kept, at: 0 })
-    }
-
-    /// The number of columns in the file.
-    pub(crate) fn d(&self) -> usize {
-        self.facts.d
-    }
-
-    /// The next rows, at most so many; `None` at the end.
-    pub(crate) fn next(&mut self, rows: usize) -> Result<Option<Vec<Values>>> {
-        let rows = (self.facts.n - self.at).min(rows as u64) as usize;
+impl Pass for NpyPass {
+    fn next(&mut self, rows: usize, _: &DecodePool) -> Result<Option<Vec<Values>>> {
+        let rows = (self.header.n - self.at).min(rows as u64) as usize;
         if rows == 0 {
             return Ok(None);
         }
-        let read = self.facts.columns(self.at, rows, &self.kept, |into, at| self.file.read_at(into, at));
+        let read = self.header.columns(self.at, rows, &self.places, |into, at| self.content.read_at(into, at));
         let columns = read.map_err(Error::io(&self.name, "read"))?;
         self.at += rows as u64;
-        Ok(Some(columns.into_iter().map(Values::Numbers).collect()))
+        let column = |(values, numeric): (Vec<f64>, &bool)| match numeric {
+            true => Values::Numbers(values),
+            false => Values::Numbers(values).into_text(),
+        };
+        Ok(Some(columns.into_iter().zip(&self.numeric).map(column).collect()))
     }
 }
 
