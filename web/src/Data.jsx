@@ -51,7 +51,7 @@ export function Data({ start, data, settings, onData, onFile, onSettings }) {
         <button type="button" onClick={() => file.current.click()}>
           Open a file…
         </button>{" "}
-        <span class="soft">or drop a CSV, TSV, NPY or Parquet file on the page; it stays on this machine</span>
+        <span class="soft">or drop a file on the page ({start.formats.map((f) => f.title).join(", ")}); it stays on this machine</span>
         <input
           ref={file}
           id="file"
@@ -59,7 +59,7 @@ export function Data({ start, data, settings, onData, onFile, onSettings }) {
           type="file"
           tabIndex={-1}
           aria-label="A file to explore"
-          accept=".csv,.tsv,.txt,.npy,.parquet"
+          accept={start.formats.flatMap((f) => f.extensions.map((e) => `.${e}`)).join(",")}
           onChange={(event) => {
             if (event.target.files[0]) onFile(event.target.files[0]);
             event.target.value = "";

@@ -1,16 +1,14 @@
 //! The options of the command, each defined once.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mercer::{Components, Embedding, Kernel};
-use mercer_io::{Format, Header, Missing};
+use mercer_io::{FORMATS, Format, Header, Missing};
 
 /// PCA and kernel PCA done right.
 #[derive(Debug, Parser)]
 #[command(name = "mercer", version, max_term_width = 100, arg_required_else_help = true)]
-#[command(
-    after_help = "DATA is a file (CSV, TSV, also as .gz and .zst, NPY, Parquet), several, a folder of them, - for standard input,\n\
-                  or an embedded set (`mercer data`)."
-)]
+#[command(after_help = data_help())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -112,8 +110,8 @@ pub(crate) struct ReadArgs {
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) skip: usize,
     /// Format of the data [default: by name or content]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) input_format: Option<FormatArg>,
+    #[arg(long, value_parser = formats(), value_name = "FORMAT")]
+    pub(crate) input_format: Option<Format>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -146,25 +144,6 @@ impl From<HeaderArg> for Header {
             HeaderArg::Auto => Header::Auto,
             HeaderArg::Yes => Header::Yes,
             HeaderArg::No => Header::No,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormatArg {
-    Csv,
-    Tsv,
-    Npy,
-    Parquet,
-}
-
-impl From<FormatArg> for Format {
-    fn from(f: FormatArg) -> Self {
-        match f {
-            FormatArg::Csv => Format::Csv,
-            FormatArg::Tsv => Format::Tsv,
-            FormatArg::Npy => Format::Npy,
-            FormatArg::Parquet => Format::Parquet,
         }
     }
 }
@@ -266,8 +245,8 @@ pub(crate) struct FitArgs {
     #[arg(help_heading = "Output", short, long, value_name = "PREFIX", value_parser = prefix)]
     pub(crate) output: Option<String>,
     /// Format of scores, eigenvalues and loadings
-    #[arg(help_heading = "Output", long, value_enum, default_value = "csv", value_name = "FORMAT")]
-    pub(crate) format: FormatArg,
+    #[arg(help_heading = "Output", long, value_parser = formats(), default_value = "csv", value_name = "FORMAT")]
+    pub(crate) format: Format,
     /// Print the result as JSON
     #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
@@ -321,8 +300,15 @@ pub(crate) struct OutputArgs {
     #[arg(help_heading = "Output", short, long, default_value = "-", value_name = "FILE")]
     pub(crate) output: String,
     /// Format of the output [default: by the file's name, else csv]
-    #[arg(help_heading = "Output", long, value_enum, value_name = "FORMAT")]
-    pub(crate) format: Option<FormatArg>,
+    #[arg(help_heading = "Output", long, value_parser = formats(), value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+}
+
+impl OutputArgs {
+    /// The format that is asked for, or else that of the file's name.
+    pub(crate) fn format(&self) -> Format {
+        self.format.or_else(|| Format::of_name(&self.output)).unwrap_or(Format::CSV)
+    }
 }
 
 #[derive(Args, Debug)]
@@ -519,6 +505,23 @@ pub(crate) struct DemoArgs {
     /// Folder for pictures and scores
     #[arg(short, long, default_value = "mercer-demo", value_name = "FOLDER")]
     pub(crate) output: String,
+}
+
+/// Formats of tables by name.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name()));
+    names.try_map(|name| Format::named(&name).ok_or("unknown format"))
+}
+
+fn data_help() -> String {
+    let titles = |text: bool| FORMATS.iter().filter(move |f| f.is_text() == text).map(|f| f.title());
+    let (texts, others) = (titles(true).collect::<Vec<_>>(), titles(false).collect::<Vec<_>>());
+    format!(
+        "DATA is a file ({}, also as .gz and .zst, {}), several, a folder of them, - for standard input,\n\
+         or an embedded set (`mercer data`).",
+        texts.join(", "),
+        others.join(", ")
+    )
 }
 
 /// The message of an error with its help, for the one line that clap has.

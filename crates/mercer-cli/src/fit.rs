@@ -59,11 +59,11 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     let scores = data.beside(Table::of_points(&scores, component))?;
     let written = match args.output.as_deref() {
         Some("-") => {
-            terminal.data(&write_table(&scores, args.format.into())?)?;
+            terminal.data(&write_table(&scores, args.format)?)?;
             Vec::new()
         }
         Some(prefix) => {
-            let mut written = Written::new(prefix, args.format.into());
+            let mut written = Written::new(prefix, args.format);
             if !args.no_scores {
                 written.stage("scores", &scores)?;
             }
@@ -353,13 +353,13 @@ impl<'a> Written<'a> {
 
     /// A table.
     pub(crate) fn stage(&mut self, what: &str, table: &Table) -> Result<()> {
-        let path = self.path(&format!("{what}.{}", self.format.extension()));
+        let path = self.path(&format!("{what}.{}", self.format.name()));
         Ok(self.outputs.stage(&path, write_table(table, self.format)?)?)
     }
 
     /// A table that is written part by part, and given back to [`Written::join`].
     pub(crate) fn begin(&mut self, what: &str) -> Result<TableWriter<StagedFile>> {
-        let path = self.path(&format!("{what}.{}", self.format.extension()));
+        let path = self.path(&format!("{what}.{}", self.format.name()));
         Ok(TableWriter::new(Outputs::stage_file(&path)?, self.format))
     }
 

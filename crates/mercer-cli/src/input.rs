@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use mercer::{ErrorKind, Exec, Kernel, Points};
-use mercer_io::{Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Table, read_all, select};
+use mercer_io::{Column, DATA_SETS, Header, ReadOptions, SavedModel, Table, read_all, select};
 
 use crate::args::{DataArgs, KernelArgs, MissingArg, ReadArgs, RunArgs};
 use crate::output::{Failure, Result, help};
@@ -119,7 +119,7 @@ pub(crate) fn plain_options(run: &RunArgs) -> ReadOptions {
 /// How a file is read.
 pub(crate) fn read_options(read: &ReadArgs, text: Vec<String>, limit: Option<u64>) -> ReadOptions {
     ReadOptions {
-        format: read.input_format.map(Format::from),
+        format: read.input_format,
         delimiter: read.delimiter,
         header: if read.no_headers { Header::No } else { read.header.into() },
         skip: read.skip,

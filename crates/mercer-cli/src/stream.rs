@@ -215,7 +215,7 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
             "the argument '--checkpoint' is for fits of rows that are in memory, by passes".into(),
         ));
     }
-    forward(args.output.as_deref(), args.format.into())?;
+    forward(args.output.as_deref(), args.format)?;
     let mut progress = Line::new(terminal);
     let exec = progress.exec(exec(run));
     let mut spec = Spec::new(&args.model, choice, (usize::MAX, rows.d()), run)?;
@@ -239,11 +239,11 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
     let mut written = Vec::new();
     match args.output.as_deref() {
         Some("-") => {
-            let out = TableWriter::new(std::io::stdout(), args.format.into());
+            let out = TableWriter::new(std::io::stdout(), args.format);
             scores(&rows, &args.data, &saved, None, (out, false), &exec, &mut progress)?.0.finish_forward()?;
         }
         Some(prefix) => {
-            let mut files = Written::new(prefix, args.format.into());
+            let mut files = Written::new(prefix, args.format);
             if !args.no_scores {
                 let out = files.begin("scores")?;
                 let (out, _) = scores(&rows, &args.data, &saved, None, (out, false), &exec, &mut progress)?;
@@ -269,12 +269,13 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
     Ok(Outcome::Done)
 }
 
-/// NPY has its number of rows in front, which is not known before the last of them.
+/// Refuses formats whose number of rows stands in front, since it is not known before the last batch.
 fn forward(output: Option<&str>, format: Format) -> Result<()> {
-    match (output, format) {
-        (Some("-"), Format::Npy) => Err(Failure::Usage(
-            "NPY cannot be written to standard output batch by batch: name a file, or write csv or parquet".into(),
-        )),
+    match output {
+        Some("-") if !format.writes_forward() => Err(Failure::Usage(format!(
+            "{} cannot be written to standard output batch by batch: name a file, or choose another --format",
+            format.title()
+        ))),
         _ => Ok(()),
     }
 }
@@ -361,7 +362,7 @@ fn fit_mapped(kernel: &KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec) -> R
     };
     let [name] = args.data.data.as_slice() else { return Err(refused()) };
     let names: Vec<&str> = rows.stream.columns().iter().map(|c| c.name.as_str()).collect();
-    let plain = Format::of_name(name) == Some(Format::Npy) && rows.columns == names;
+    let plain = Format::of_name(name) == Some(Format::NPY) && rows.columns == names;
     if !plain || !matches!(args.data.read.missing, MissingArg::Error) {
         return Err(refused());
     }
@@ -382,7 +383,7 @@ fn fit_mapped(kernel: &KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec) -> R
 }
 
 /// Writes the scores of all rows, batch by batch, beside the columns that are kept; also what the components leave of each row.
-fn scores<W: Write + Send>(
+fn scores<W: Write + Send + 'static>(
     rows: &Rows,
     args: &DataArgs,
     saved: &SavedModel,
@@ -413,8 +414,7 @@ pub(crate) fn transform(
 ) -> Result {
     let mut progress = Line::new(terminal);
     let exec = progress.exec(exec(run));
-    let by_name = Format::of_name(&args.output.output);
-    let format = args.output.format.map(Format::from).or(by_name).unwrap_or(Format::Csv);
+    let format = args.output.format();
     forward(Some(&args.output.output), format)?;
     let notes = if args.output.output == "-" {
         let out = (TableWriter::new(std::io::stdout(), format), args.errors);

@@ -1,7 +1,7 @@
 //! `mercer transform` and `mercer reconstruct`: a fitted model on other data.
 
 use mercer::{AnyModel, Points};
-use mercer_io::{Column, Format, Outputs, SavedModel, Table, load_model, write_table};
+use mercer_io::{Column, Outputs, SavedModel, Table, load_model, write_table};
 
 use crate::args::{FromArg, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
 use crate::input::{self, exec, load_for};
@@ -110,9 +110,7 @@ fn unpacked(name: &str) -> Result<()> {
 
 /// Writes a table to a file, whole or not at all, or to standard output.
 pub(crate) fn write(table: &Table, args: &OutputArgs, terminal: &mut Terminal) -> Result<()> {
-    let by_name = Format::of_name(&args.output);
-    let format = args.format.map(Format::from).or(by_name).unwrap_or(Format::Csv);
-    let bytes = write_table(table, format)?;
+    let bytes = write_table(table, args.format())?;
     if args.output == "-" {
         return terminal.data(&bytes);
     }

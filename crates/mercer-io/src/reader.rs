@@ -5,52 +5,10 @@ use std::path::Path;
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
+use crate::formats::Format;
 use crate::source::{self, Source};
 use crate::stream::{Stream, StreamOptions};
 use crate::table::Table;
-
-/// What a table may be stored as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Format {
-    Csv,
-    Tsv,
-    Npy,
-    Parquet,
-}
-
-impl Format {
-    /// The format that the end of a file name stands for.
-    pub fn of_name(name: &str) -> Option<Self> {
-        let end = Path::new(name).extension()?.to_str()?.to_lowercase();
-        Some(match end.as_str() {
-            "csv" | "txt" | "data" => Format::Csv,
-            "tsv" | "tab" => Format::Tsv,
-            "npy" => Format::Npy,
-            "parquet" | "pq" => Format::Parquet,
-            _ => return None,
-        })
-    }
-
-    /// The format that the first bytes of a file show.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Self> {
-        match bytes {
-            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Format::Npy),
-            [b'P', b'A', b'R', b'1', ..] => Some(Format::Parquet),
-            _ => None,
-        }
-    }
-
-    /// The end of file names.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Format::Csv => "csv",
-            Format::Tsv => "tsv",
-            Format::Npy => "npy",
-            Format::Parquet => "parquet",
-        }
-    }
-}
 
 /// Whether the first line has names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

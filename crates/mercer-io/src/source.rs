@@ -10,7 +10,8 @@ use crate::compression::{Compression, without_extension};
 use crate::content::Location;
 use crate::embedded;
 use crate::error::{Error, Result};
-use crate::reader::{Format, ReadOptions};
+use crate::formats::Format;
+use crate::reader::ReadOptions;
 
 /// Standard input, in messages.
 const STANDARD_INPUT: &str = "standard input";
@@ -82,11 +83,8 @@ impl Source {
 
     fn new(name: &str, location: Location, size: u64, head: &[u8], options: &ReadOptions) -> Self {
         let by_name = || Format::of_name(without_extension(name));
-        let format = options.format.or_else(|| Format::of_bytes(head)).or_else(by_name).unwrap_or(Format::Csv);
-        let compression = match format {
-            Format::Csv | Format::Tsv => Compression::of_bytes(head),
-            Format::Npy | Format::Parquet => Compression::None,
-        };
+        let format = options.format.or_else(|| Format::of_bytes(head)).or_else(by_name).unwrap_or(Format::CSV);
+        let compression = if format.is_text() { Compression::of_bytes(head) } else { Compression::None };
         Source { name: name.into(), location, size, format, compression, options: options.clone() }
     }
 
@@ -130,13 +128,12 @@ fn in_folder(folder: &str, options: &ReadOptions) -> Result<Vec<Source>> {
     for name in names {
         let source = Source::find(&name, options)?;
         let known = options.format.is_some() || Format::of_name(without_extension(&name)).is_some();
-        if !known && matches!(source.format, Format::Csv) {
+        if !known && source.format.is_text() {
             let what = "is not a table, by its name and its first bytes";
             return Err(unsupported(&name, what, "move it out of the folder"));
         }
         if let Some(first) = sources.first().filter(|first| first.format != source.format) {
-            let (here, there) = (source.format.extension(), first.format.extension());
-            let what = format!("is a {here} file, but {} is a {there} file", first.name);
+            let what = format!("is {}, but {} is {}", source.format.title(), first.name, first.format.title());
             return Err(unsupported(&name, &what, "keep files of one format in a folder"));
         }
         sources.push(source);

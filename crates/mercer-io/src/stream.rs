@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::compression::Compression;
 use crate::error::{Error, Result, shown};
-use crate::formats::{self, OpenTable, Pass, Wanted};
+use crate::formats::{OpenTable, Pass, Wanted};
 use crate::pool::{DecodePool, THREAD};
 use crate::reader::ReadOptions;
 use crate::source::{self, Source, unsupported};
@@ -96,7 +96,7 @@ impl Stream {
             let alike = files.iter().find(|f| f.source.format == source.format);
             let table = match alike {
                 Some(earlier) => earlier.table.open_next(&source)?,
-                None => formats::open(&source)?,
+                None => source.format.open(&source)?,
             };
             let places = match files.first() {
                 None => {

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use mercer_io::{
-    Column, Error, Format, Header, MappedNpy, MappedPoints, Outputs, ReadOptions, Stream, StreamOptions, Table,
-    TableWriter, Values, read, read_with, write_table,
+    Column, Error, FORMATS, Format, Header, MappedNpy, MappedPoints, Outputs, ReadOptions, Stream, StreamOptions,
+    Table, TableWriter, Values, read, read_with, write_table,
 };
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{
@@ -123,14 +123,14 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 fn batches_together_are_the_table() {
     let folder = Folder::new();
     let table = table(2500);
-    for format in [Format::Csv, Format::Tsv, Format::Parquet, Format::Npy] {
+    for &format in FORMATS {
         let bytes = write_table(&table, format).expect("writes");
-        let end = format.extension();
+        let end = format.name();
         let name = folder.put(&format!("t.{end}"), &bytes);
         let whole = read(&name).expect("reads");
         assert_eq!(whole.rows(), 2500);
         same(&name, &whole);
-        if matches!(format, Format::Csv | Format::Tsv) {
+        if format.is_text() {
             for (name, bytes) in [(format!("t.{end}.gz"), gzip(&bytes)), (format!("t.{end}.zst"), zstd(&bytes))] {
                 let name = folder.put(&name, bytes);
                 let unpacked = read(&name).expect("unpacks");
@@ -369,8 +369,8 @@ fn files_and_folders_as_one_table() {
         Table::new("part", columns.collect()).expect("a table")
     };
     let parts = [part(0, 120, &[0, 1, 2, 3]), part(120, 121, &[3, 1, 0, 2]), part(121, 300, &[2, 3, 1, 0])];
-    for format in [Format::Csv, Format::Parquet] {
-        let end = format.extension();
+    for format in [Format::CSV, Format::PARQUET] {
+        let end = format.name();
         let names: Vec<String> = parts
             .iter()
             .enumerate()
@@ -389,7 +389,7 @@ fn files_and_folders_as_one_table() {
         }
     }
     // packed and plain, of one format
-    let csv = write_table(&parts[0], Format::Csv).expect("writes");
+    let csv = write_table(&parts[0], Format::CSV).expect("writes");
     folder.put("packed/a.csv", &csv);
     folder.put("packed/b.csv.gz", gzip(&csv));
     folder.put("packed/c.csv.zst", zstd(&csv));
@@ -409,17 +409,17 @@ fn files_and_folders_as_one_table() {
     );
     let text = Table::new("t", vec![Column::text("x", vec!["a".into()])]).expect("a table");
     let number = Table::new("t", vec![Column::numbers("x", vec![1.0])]).expect("a table");
-    let number = folder.put("number.parquet", write_table(&number, Format::Parquet).expect("writes"));
-    let text = folder.put("text.parquet", write_table(&text, Format::Parquet).expect("writes"));
+    let number = folder.put("number.parquet", write_table(&number, Format::PARQUET).expect("writes"));
+    let text = folder.put("text.parquet", write_table(&text, Format::PARQUET).expect("writes"));
     says(&[number, text], &["text.parquet", "column 'x' is text"]);
     let npy = |d: usize| {
         let columns = (0..d).map(|j| Column::numbers(format!("x{j}"), vec![1.0, 2.0])).collect();
-        write_table(&Table::new("t", columns).expect("a table"), Format::Npy).expect("writes")
+        write_table(&Table::new("t", columns).expect("a table"), Format::NPY).expect("writes")
     };
     says(&[folder.put("two.npy", npy(2)), folder.put("three.npy", npy(3))], &["three.npy", "3 columns", "has 2"]);
     folder.put("mixed/a.csv", &csv);
     folder.put("mixed/b.npy", npy(2));
-    says(&[folder.path("mixed")], &["b.npy", "is a npy file"]);
+    says(&[folder.path("mixed")], &["b.npy", "is NPY"]);
     folder.put("odd/a.csv", &csv);
     folder.put("odd/readme.md", "hello");
     says(&[folder.path("odd")], &["readme.md", "is not a table"]);
@@ -486,9 +486,9 @@ fn what_is_cut_off_is_found_out() {
             }
         }
     }
-    for format in [Format::Parquet, Format::Npy] {
+    for format in [Format::PARQUET, Format::NPY] {
         let bytes = write_table(&table(1000), format).expect("writes");
-        let name = folder.put(&format!("cut.{}", format.extension()), &bytes[..bytes.len() / 2]);
+        let name = folder.put(&format!("cut.{}", format.name()), &bytes[..bytes.len() / 2]);
         assert!(matches!(open(&name, 1000), Err(Error::Damaged { .. })));
     }
     // a small file that unpacks to a large one
@@ -501,7 +501,7 @@ fn what_is_cut_off_is_found_out() {
 #[test]
 fn a_pass_may_end_early() {
     let folder = Folder::new();
-    let name = folder.put("t.parquet", write_table(&table(5000), Format::Parquet).expect("writes"));
+    let name = folder.put("t.parquet", write_table(&table(5000), Format::PARQUET).expect("writes"));
     let stream = open(&name, 100).expect("opens");
     for count in 0..5 {
         assert_eq!(stream.batches().expect("a thread").take(count).filter(Result::is_ok).count(), count);
@@ -576,11 +576,11 @@ proptest! {
     fn damaged_files_are_errors(places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut in any::<Option<prop::sample::Index>>()) {
         let folder = Folder::new();
         let table = table(200);
-        let csv = write_table(&table, Format::Csv).expect("writes");
+        let csv = write_table(&table, Format::CSV).expect("writes");
         let files = [
-            ("d.parquet", write_table(&table, Format::Parquet).expect("writes")),
+            ("d.parquet", write_table(&table, Format::PARQUET).expect("writes")),
             ("e.parquet", every_type(60, 2)),
-            ("d.npy", write_table(&table, Format::Npy).expect("writes")),
+            ("d.npy", write_table(&table, Format::NPY).expect("writes")),
             ("d.csv.gz", gzip(&csv)),
             ("d.csv.zst", zstd(&csv)),
             ("d.csv", csv),
@@ -612,8 +612,8 @@ fn tables_written_part_by_part_are_those_written_whole() {
         };
         Table::new("part", whole.columns.iter().map(cut).collect()).expect("a table")
     };
-    for format in [Format::Csv, Format::Tsv, Format::Parquet, Format::Npy] {
-        let path = folder.path(&format!("t.{}", format.extension()));
+    for &format in FORMATS {
+        let path = folder.path(&format!("t.{}", format.name()));
         let mut outputs = Outputs::new();
         let mut writer = TableWriter::new(Outputs::stage_file(&path).expect("a file"), format);
         for (from, to) in [(0, 300), (300, 300), (300, 301), (301, 700)] {
@@ -627,12 +627,12 @@ fn tables_written_part_by_part_are_those_written_whole() {
         outputs.commit().expect("commits");
         assert_eq!(std::fs::read(&path).expect("reads"), write_table(&whole, format).expect("writes"), "{format:?}");
         let forward = TableWriter::new(Vec::new(), format).finish_forward();
-        assert_eq!(forward.is_ok(), format != Format::Npy);
+        assert_eq!(forward.is_ok(), format.writes_forward());
     }
     // large parts are row groups of their own
     let large = Table::new("t", (0..90).map(|j| Column::numbers(format!("x{j}"), vec![0.5; 60_000])).collect());
     let large = large.expect("a table");
-    let mut writer = TableWriter::new(std::io::Cursor::new(Vec::new()), Format::Parquet);
+    let mut writer = TableWriter::new(std::io::Cursor::new(Vec::new()), Format::PARQUET);
     (0..3).for_each(|_| writer.write(&large).expect("writes"));
     let bytes = writer.finish().expect("finishes").into_inner();
     let name = folder.put("large.parquet", bytes);

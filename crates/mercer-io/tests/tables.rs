@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use mercer_io::{Column, Error, Format, Header, Missing, ReadOptions, Table, Values, read, read_with, write_table};
+use mercer_io::{
+    Column, Error, FORMATS, Format, Header, Missing, ReadOptions, Table, Values, read, read_with, write_table,
+};
 
 struct Folder(tempfile::TempDir);
 
@@ -177,11 +179,11 @@ fn every_format_reads_back_what_it_wrote() {
         ],
     )
     .expect("a table");
-    for format in [Format::Csv, Format::Tsv, Format::Parquet, Format::Npy] {
-        let path = folder.put(&format!("t.{}", format.extension()), write_table(&table, format).expect("writes"));
+    for &format in FORMATS {
+        let path = folder.put(&format!("t.{}", format.name()), write_table(&table, format).expect("writes"));
         let options = ReadOptions { text: vec!["id, or name".into()], ..Default::default() };
         let back = read_with(&path, &options).expect("reads");
-        if format == Format::Npy {
+        if format == Format::NPY {
             assert_eq!(numbers(&back, "x1"), numbers(&table, "x"));
             assert_eq!(numbers(&back, "x2"), numbers(&table, "y"));
         } else {
@@ -227,9 +229,9 @@ fn npy_of_every_type_and_order() {
 fn damaged_files_never_panic() {
     let folder = Folder::new();
     let table = read("iris").expect("iris");
-    for format in [Format::Npy, Format::Parquet, Format::Csv] {
+    for &format in FORMATS {
         let bytes = write_table(&table, format).expect("writes");
-        let name = format!("d.{}", format.extension());
+        let name = format!("d.{}", format.name());
         for at in (0..bytes.len()).step_by(1 + bytes.len() / 60) {
             let _ = read(&folder.put(&name, &bytes[..at]));
             for flip in [0x01, 0xff] {

@@ -195,7 +195,7 @@ pub(crate) async fn file(
 
 fn made(result: &Outcome, name: &str, look: &Look, seed: u64, exec: &Exec) -> Result<(Vec<u8>, &'static str, String)> {
     let base = base(&result.data.name);
-    let csv = |table: &Table| write_table(table, Format::Csv);
+    let csv = |table: &Table| write_table(table, Format::CSV);
     Ok(match name {
         "scores.csv" => {
             let scores = Table::of_points(&result.scores, component);

@@ -1,10 +1,11 @@
-//! What the page needs to begin: the kernels as the registry has them, and the tables.
+//! What the page needs to begin: the kernels and formats as their registries have them, and the tables.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use mercer::kernel::registry::{Entry, KERNELS, ParameterKind};
+use mercer_io::FORMATS;
 use serde_json::{Value, json};
 
 use crate::state::App;
@@ -13,6 +14,7 @@ pub(crate) async fn start(State(app): State<Arc<App>>) -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "kernels": KERNELS.iter().map(kernel).collect::<Vec<_>>(),
+        "formats": FORMATS.iter().map(|f| json!({"title": f.title(), "extensions": f.extensions()})).collect::<Vec<_>>(),
         "palette": mercer_view::PALETTE,
         "ramp": (0..=32).map(|i| mercer_view::ramp(f64::from(i) / 32.0)).collect::<Vec<_>>(),
         "data": app.all_data().iter().map(|d| d.summary()).collect::<Vec<_>>(),

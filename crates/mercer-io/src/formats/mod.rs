@@ -1,18 +1,167 @@
-//! The formats of tables.
+//! The formats of tables. A new format is a file in this folder, its `mod` line, and its line in [`FORMATS`].
 
 mod csv;
 pub(crate) mod npy;
-pub(crate) mod parquet;
+mod parquet;
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::pool::DecodePool;
-use crate::reader::Format;
+use crate::reader::ReadOptions;
 use crate::source::Source;
 use crate::stream::StreamColumn;
-use crate::table::Values;
+use crate::table::{Table, Values};
+
+pub use self::parquet::panic_is_handled;
+
+/// All formats. Readers, writers, the options of the command and the page use this list.
+pub const FORMATS: &[Format] = &[Format::CSV, Format::TSV, Format::NPY, Format::PARQUET];
+
+/// A format of tables.
+#[derive(Clone, Copy)]
+pub struct Format(&'static dyn TableFormat);
+
+/// Python code that reads a file into a pandas table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PandasCode {
+    /// Lines of imports beside that of pandas.
+    pub imports: String,
+    /// The expression, with pandas as `pd`.
+    pub expression: String,
+}
+
+impl Format {
+    /// The format of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        FORMATS.iter().find(|f| f.name() == name).copied()
+    }
+
+    /// The format that the extension of a file name stands for.
+    pub fn of_name(file: &str) -> Option<Self> {
+        let extension = Path::new(file).extension()?.to_str()?.to_lowercase();
+        FORMATS.iter().find(|f| f.extensions().contains(&extension.as_str())).copied()
+    }
+
+    /// The format that the first bytes of a file show.
+    pub(crate) fn of_bytes(head: &[u8]) -> Option<Self> {
+        FORMATS.iter().find(|f| f.0.recognises(head)).copied()
+    }
+
+    /// Its name in options, which is also the extension of files that are written: `csv`.
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Its name in texts: `CSV`.
+    pub fn title(self) -> &'static str {
+        self.0.title()
+    }
+
+    /// The extensions of its files.
+    pub fn extensions(self) -> &'static [&'static str] {
+        self.0.extensions()
+    }
+
+    /// Whether its files are texts, which may be compressed.
+    pub fn is_text(self) -> bool {
+        self.0.is_text()
+    }
+
+    /// Whether it can be written part by part to an output that cannot seek, like a pipe.
+    pub fn writes_forward(self) -> bool {
+        self.0.writes_forward()
+    }
+
+    /// Python code that reads a file of this format, whose columns have these names.
+    pub fn pandas(self, file: &str, names: &[String], options: &ReadOptions) -> PandasCode {
+        self.0.pandas(file, names, options)
+    }
+
+    pub(crate) fn open(self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+        self.0.open(source)
+    }
+
+    pub(crate) fn writer(self, out: Output) -> Box<dyn RowWriter> {
+        self.0.writer(out)
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Format {}
+
+impl Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.title())
+    }
+}
+
+/// What a format is.
+trait TableFormat: Send + Sync {
+    /// See [`Format::name`].
+    fn name(&self) -> &'static str;
+
+    /// See [`Format::title`].
+    fn title(&self) -> &'static str;
+
+    /// See [`Format::extensions`].
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// Whether the first bytes of a file show this format.
+    fn recognises(&self, _head: &[u8]) -> bool {
+        false
+    }
+
+    /// See [`Format::is_text`].
+    fn is_text(&self) -> bool {
+        false
+    }
+
+    /// See [`Format::writes_forward`].
+    fn writes_forward(&self) -> bool {
+        true
+    }
+
+    /// See [`Format::pandas`].
+    fn pandas(&self, file: &str, names: &[String], options: &ReadOptions) -> PandasCode;
+
+    /// Reads the head of a table.
+    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>>;
+
+    /// Begins a table.
+    fn writer(&self, out: Output) -> Box<dyn RowWriter>;
+}
+
+/// Where a table is written to.
+pub(crate) type Output = Box<dyn Write + Send>;
+
+/// A table while it is written.
+pub(crate) trait RowWriter: Send {
+    /// Writes more rows. All calls have the columns of the first one.
+    fn write(&mut self, rows: &Table) -> io::Result<()>;
+
+    /// Writes what is buffered. Returns bytes that replace the first ones of the output, for formats with the number of
+    /// rows in front.
+    fn finish(self: Box<Self>) -> io::Result<Option<Vec<u8>>>;
+}
+
+/// A text as a literal of Python, whose strings are those of JSON.
+fn python_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Names as the inner part of a list of Python.
+fn python_list(names: &[String]) -> String {
+    names.iter().map(|n| python_text(n)).collect::<Vec<_>>().join(", ")
+}
 
 /// A table whose head was read: its columns are known, and it can be read as often as wanted.
 pub(crate) trait OpenTable: Debug + Send + Sync {
@@ -51,7 +200,7 @@ pub(crate) trait OpenTable: Debug + Send + Sync {
 
     /// Opens a further file of the same format and the same table.
     fn open_next(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
-        open(source)
+        source.format.open(source)
     }
 
     /// Begins to read `wanted` from the first row, in batches of about `batch_bytes`, of at most `limit` bytes.
@@ -75,14 +224,4 @@ pub(crate) struct Wanted {
     pub(crate) place: usize,
     pub(crate) name: String,
     pub(crate) is_numeric: bool,
-}
-
-/// Opens a table.
-pub(crate) fn open(source: &Source) -> Result<Arc<dyn OpenTable>> {
-    match source.format {
-        Format::Csv => csv::open(source, None),
-        Format::Tsv => csv::open(source, Some(b'\t')),
-        Format::Npy => npy::open(source),
-        Format::Parquet => parquet::open(source),
-    }
 }

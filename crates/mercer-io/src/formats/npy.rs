@@ -1,5 +1,6 @@
 //! NumPy's NPY in and out.
 
+use std::io;
 use std::sync::Arc;
 
 use npyz::{DType, NpyHeader, Order};
@@ -7,16 +8,62 @@ use npyz::{DType, NpyHeader, Order};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::pool::DecodePool;
+use crate::reader::ReadOptions;
 use crate::source::Source;
 use crate::stream::StreamColumn;
 use crate::table::{Table, Values};
 
-use super::{OpenTable, Pass, Wanted};
+use super::{Format, OpenTable, Output, PandasCode, Pass, RowWriter, TableFormat, Wanted, python_list, python_text};
 
 const FORMAT: &str = "NPY";
 
 /// Bytes of rows that are taken apart at a time.
 const BLOCK: usize = 1 << 18;
+
+impl Format {
+    /// An array of NumPy. Columns are named x1, x2, ...; those of text are not written.
+    pub const NPY: Format = Format(&Npy);
+}
+
+struct Npy;
+
+impl TableFormat for Npy {
+    fn name(&self) -> &'static str {
+        "npy"
+    }
+
+    fn title(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["npy"]
+    }
+
+    fn recognises(&self, head: &[u8]) -> bool {
+        head.starts_with(b"\x93NUMPY")
+    }
+
+    fn writes_forward(&self) -> bool {
+        false
+    }
+
+    fn pandas(&self, file: &str, names: &[String], _: &ReadOptions) -> PandasCode {
+        let expression = format!("pd.DataFrame(np.load({}), columns=[{}])", python_text(file), python_list(names));
+        PandasCode { imports: "import numpy as np\n".into(), expression }
+    }
+
+    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+        let io = Error::io(&source.name, "read");
+        let header = Header::read(&source.name, &source.location.content().map_err(io)?)?;
+        let columns = (1..=header.d).map(|j| StreamColumn { name: format!("x{j}"), is_numeric: true }).collect();
+        Ok(Arc::new(NpyTable { header, columns }))
+    }
+
+    fn writer(&self, out: Output) -> Box<dyn RowWriter> {
+        Box::new(NpyWriter { out, columns: None, rows: 0 })
+    }
+}
 
 /// The header of a file, checked against the size of the file.
 #[derive(Clone, Debug)]
@@ -207,14 +254,6 @@ struct NpyTable {
     columns: Vec<StreamColumn>,
 }
 
-/// Opens an array; its columns are named x1, x2, ...
-pub(crate) fn open(source: &Source) -> Result<Arc<dyn OpenTable>> {
-    let io = Error::io(&source.name, "read");
-    let header = Header::read(&source.name, &source.location.content().map_err(io)?)?;
-    let columns = (1..=header.d).map(|j| StreamColumn { name: format!("x{j}"), is_numeric: true }).collect();
-    Ok(Arc::new(NpyTable { header, columns }))
-}
-
 impl OpenTable for NpyTable {
     fn columns(&self) -> &[StreamColumn] {
         &self.columns
@@ -297,35 +336,49 @@ fn check_header(name: &str, head: &[u8], length: u64) -> Result<()> {
 }
 
 /// The header of a float64 array, of the same length for every number of rows.
-pub(crate) fn header(rows: u64, columns: usize) -> Vec<u8> {
+fn header(rows: u64, columns: usize) -> Vec<u8> {
     // Room for the largest number, and data that begin at a multiple of 64.
     let text = |rows: u64| format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
-    let whole = (10 + text(u64::MAX).len() + 1).next_multiple_of(64);
+    let length = (10 + text(u64::MAX).len() + 1).next_multiple_of(64);
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((whole as u16 - 10).to_le_bytes());
+    bytes.extend((length as u16 - 10).to_le_bytes());
     bytes.extend(text(rows).bytes());
-    bytes.resize(whole - 1, b' ');
+    bytes.resize(length - 1, b' ');
     bytes.push(b'\n');
     bytes
 }
 
-/// The numeric columns, row by row.
-pub(crate) fn write_rows(table: &Table, out: &mut impl std::io::Write) -> std::io::Result<()> {
-    let columns: Vec<&Vec<f64>> = table
-        .columns
-        .iter()
-        .filter_map(|c| match &c.values {
+/// An array while it is written. The header has the number of rows, and is written again at the end.
+struct NpyWriter {
+    out: Output,
+    columns: Option<usize>,
+    rows: u64,
+}
+
+impl RowWriter for NpyWriter {
+    fn write(&mut self, rows: &Table) -> io::Result<()> {
+        let numbers = rows.columns.iter().filter_map(|c| match &c.values {
             Values::Numbers(v) => Some(v),
             Values::Text(_) => None,
-        })
-        .collect();
-    let mut bytes = Vec::with_capacity(BLOCK);
-    for i in 0..table.rows() {
-        bytes.extend(columns.iter().flat_map(|c| c[i].to_le_bytes()));
-        if bytes.len() >= BLOCK || i + 1 == table.rows() {
-            out.write_all(&bytes)?;
-            bytes.clear();
+        });
+        let columns: Vec<&Vec<f64>> = numbers.collect();
+        if self.columns.is_none() {
+            self.columns = Some(columns.len());
+            self.out.write_all(&header(0, columns.len()))?;
         }
+        let mut bytes = Vec::with_capacity(BLOCK);
+        for i in 0..rows.rows() {
+            bytes.extend(columns.iter().flat_map(|c| c[i].to_le_bytes()));
+            if bytes.len() >= BLOCK || i + 1 == rows.rows() {
+                self.out.write_all(&bytes)?;
+                bytes.clear();
+            }
+        }
+        self.rows += rows.rows() as u64;
+        Ok(())
     }
-    Ok(())
+
+    fn finish(self: Box<Self>) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.columns.map(|columns| header(self.rows, columns)))
+    }
 }

@@ -7,15 +7,16 @@
 mod parse;
 mod text;
 
+use std::io;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::reader::Header;
+use crate::reader::{Header, ReadOptions};
 use crate::source::Source;
 use crate::stream::StreamColumn;
-use crate::table::check_names;
+use crate::table::{Table, check_names};
 
-use super::{OpenTable, Pass, Wanted};
+use super::{Format, OpenTable, Output, PandasCode, Pass, RowWriter, TableFormat, Wanted, python_list, python_text};
 use parse::{Cell, CsvPass};
 use text::{Record, Text};
 
@@ -27,6 +28,70 @@ const NO_NAMES: &str = "the first line has numbers and is taken as data (--heade
 
 /// Delimiters that are detected.
 const DELIMITERS: &[u8] = b",\t;";
+
+impl Format {
+    /// Comma-separated values; also with semicolons or tabs.
+    pub const CSV: Format =
+        Format(&Csv { name: "csv", title: "CSV", extensions: &["csv", "txt", "data"], tabs: false });
+    /// Tab-separated values.
+    pub const TSV: Format = Format(&Csv { name: "tsv", title: "TSV", extensions: &["tsv", "tab"], tabs: true });
+}
+
+/// CSV, or TSV with tabs.
+struct Csv {
+    name: &'static str,
+    title: &'static str,
+    extensions: &'static [&'static str],
+    tabs: bool,
+}
+
+impl TableFormat for Csv {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        self.extensions
+    }
+
+    fn is_text(&self) -> bool {
+        true
+    }
+
+    fn pandas(&self, file: &str, names: &[String], options: &ReadOptions) -> PandasCode {
+        let mut expression = format!("pd.read_csv({}", python_text(file));
+        match options.delimiter.or(self.tabs.then_some(b'\t')) {
+            Some(b',') => {}
+            Some(delimiter) => {
+                expression += &format!(", sep={}", python_text(&char::from(delimiter).to_string()));
+            }
+            // Detected, as here.
+            None => expression += ", sep=None, engine=\"python\"",
+        }
+        if options.skip > 0 {
+            expression += &format!(", skiprows={}", options.skip);
+        }
+        let unnamed = names.iter().enumerate().all(|(c, name)| *name == numbered(c));
+        if unnamed && options.header != Header::Yes {
+            expression += &format!(", header=None, names=[{}]", python_list(names));
+        }
+        PandasCode { imports: String::new(), expression: expression + ")" }
+    }
+
+    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+        open(source, self.tabs.then_some(b'\t'))
+    }
+
+    fn writer(&self, out: Output) -> Box<dyn RowWriter> {
+        let delimiter = if self.tabs { b'\t' } else { b',' };
+        let writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
+        Box::new(CsvWriter { writer, has_names: false })
+    }
+}
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +109,8 @@ struct CsvTable {
     is_empty: bool,
 }
 
-/// Opens a text with a delimiter that is known, or to be detected.
-pub(crate) fn open(source: &Source, delimiter: Option<u8>) -> Result<Arc<dyn OpenTable>> {
+/// Reads the first rows of a text with a delimiter that is known, or to be detected.
+fn open(source: &Source, delimiter: Option<u8>) -> Result<Arc<dyn OpenTable>> {
     let (name, options) = (source.name.as_str(), &source.options);
     let mut text = Text::open(source, false, options.limit.unwrap_or(u64::MAX))?;
     let delimiter = match options.delimiter.or(delimiter) {
@@ -142,8 +207,12 @@ fn looks_like_names(first: &[String], second: &[String]) -> bool {
     !first.iter().any(is_number) || first.iter().zip(second).any(|(f, s)| is_word(f) && is_number(s))
 }
 
+/// The name of a column without one.
+fn numbered(column: usize) -> String {
+    format!("x{}", column + 1)
+}
+
 fn column_names(file: &str, first: Option<&Vec<String>>, count: usize) -> Result<Vec<String>> {
-    let numbered = |c: usize| format!("x{}", c + 1);
     let names: Vec<String> = match first {
         None => (0..count).map(numbered).collect(),
         Some(names) => {
@@ -192,5 +261,34 @@ impl Counts<'_> {
             true => Ok(()),
             false => Err(Error::Ragged { file: self.name.into(), line, found, expected }),
         }
+    }
+}
+
+/// A text while it is written.
+struct CsvWriter {
+    writer: csv::Writer<Output>,
+    has_names: bool,
+}
+
+impl RowWriter for CsvWriter {
+    fn write(&mut self, rows: &Table) -> io::Result<()> {
+        let mut write = |fields: Vec<String>| self.writer.write_record(fields).map_err(io_error);
+        if !self.has_names {
+            write(rows.names().into_iter().map(String::from).collect())?;
+            self.has_names = true;
+        }
+        (0..rows.rows()).try_for_each(|i| write(rows.columns.iter().map(|c| c.as_text(i)).collect()))
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<Option<Vec<u8>>> {
+        self.writer.flush()?;
+        Ok(None)
+    }
+}
+
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(e) => e,
+        other => io::Error::other(format!("{other:?}")),
     }
 }

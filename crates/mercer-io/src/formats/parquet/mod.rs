@@ -2,37 +2,78 @@
 
 mod column;
 mod guard;
+mod write;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnDescPtr, Type};
+use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::pool::DecodePool;
+use crate::reader::ReadOptions;
 use crate::source::Source;
 use crate::stream::StreamColumn;
-use crate::table::{Column, Table, Values};
-use crate::writer::like;
+use crate::table::Values;
 
-use super::{OpenTable, Pass, Wanted};
+use super::{Format, OpenTable, Output, PandasCode, Pass, RowWriter, TableFormat, Wanted, python_text};
 use column::{ColumnPass, is_numeric};
 pub use guard::panic_is_handled;
 use guard::{guarded, quietly};
+use write::ParquetWriter;
 
 const FORMAT: &str = "Parquet";
 
 /// Values from which on it pays to share them out among threads.
 const ENOUGH: usize = 1 << 14;
+
+impl Format {
+    /// Parquet, written with Snappy compression.
+    pub const PARQUET: Format = Format(&Parquet);
+}
+
+struct Parquet;
+
+impl TableFormat for Parquet {
+    fn name(&self) -> &'static str {
+        "parquet"
+    }
+
+    fn title(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["parquet", "pq"]
+    }
+
+    fn recognises(&self, head: &[u8]) -> bool {
+        head.starts_with(b"PAR1")
+    }
+
+    fn pandas(&self, file: &str, _: &[String], _: &ReadOptions) -> PandasCode {
+        PandasCode { imports: String::new(), expression: format!("pd.read_parquet({})", python_text(file)) }
+    }
+
+    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+        guarded(&source.name, || {
+            let mut table = footer(&source.name, &open_file(source)?)?;
+            // Numbers may be wanted as text.
+            let text = &source.options.text;
+            table.columns.iter_mut().filter(|c| text.contains(&c.name)).for_each(|c| c.is_numeric = false);
+            Ok(Arc::new(table) as Arc<dyn OpenTable>)
+        })
+    }
+
+    fn writer(&self, out: Output) -> Box<dyn RowWriter> {
+        Box::new(ParquetWriter::new(out))
+    }
+}
 
 /// A file whose footer was read.
 #[derive(Debug)]
@@ -40,17 +81,6 @@ struct ParquetTable {
     columns: Vec<StreamColumn>,
     rows: u64,
     memory: u64,
-}
-
-/// Opens a file.
-pub(crate) fn open(source: &Source) -> Result<Arc<dyn OpenTable>> {
-    guarded(&source.name, || {
-        let mut table = footer(&source.name, &open_file(source)?)?;
-        // Numbers may be wanted as text.
-        let text = &source.options.text;
-        table.columns.iter_mut().filter(|c| text.contains(&c.name)).for_each(|c| c.is_numeric = false);
-        Ok(Arc::new(table) as Arc<dyn OpenTable>)
-    })
 }
 
 impl OpenTable for ParquetTable {
@@ -236,90 +266,5 @@ fn nested_column(file: &str, column: &str) -> Error {
         file: file.into(),
         what: format!("column '{column}' is nested"),
         help: "flatten it first".into(),
-    }
-}
-
-/// Bytes of a row group, about.
-const GROUP: usize = 64_000_000;
-
-/// Writes all columns, compressed with Snappy. Rows are gathered until they are enough for a row group.
-pub(crate) struct ParquetWriter<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
-    gathered: Vec<Column>,
-    bytes: usize,
-    groups: usize,
-}
-
-impl<W: Write + Send> ParquetWriter<W> {
-    /// For tables with the columns of this one.
-    pub(crate) fn new(out: W, table: &Table) -> std::result::Result<Self, ParquetError> {
-        let fields = table.columns.iter().map(|c| {
-            let (physical, converted) = match c.values {
-                Values::Numbers(_) => (Physical::DOUBLE, ConvertedType::NONE),
-                Values::Text(_) => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
-            };
-            let field = Type::primitive_type_builder(&c.name, physical)
-                .with_repetition(Repetition::REQUIRED)
-                .with_converted_type(converted);
-            field.build().map(Arc::new)
-        });
-        let fields = fields.collect::<std::result::Result<Vec<_>, _>>()?;
-        let schema = Type::group_type_builder("mercer").with_fields(fields).build()?;
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
-        Ok(ParquetWriter { writer, gathered: like(table), bytes: 0, groups: 0 })
-    }
-
-    pub(crate) fn write(&mut self, table: &Table) -> std::result::Result<(), ParquetError> {
-        let text = |v: &Vec<String>| v.iter().map(|t| t.len() + size_of::<String>()).sum();
-        let size = |c: &Column| match &c.values {
-            Values::Numbers(v) => 8 * v.len(),
-            Values::Text(v) => text(v),
-        };
-        let bytes: usize = table.columns.iter().map(size).sum();
-        if self.bytes == 0 && bytes >= GROUP {
-            return self.group(&table.columns);
-        }
-        for (gathered, column) in self.gathered.iter_mut().zip(&table.columns) {
-            gathered.values.append(column.values.clone());
-        }
-        self.bytes += bytes;
-        if self.bytes >= GROUP { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> std::result::Result<(), ParquetError> {
-        let mut columns = std::mem::take(&mut self.gathered);
-        self.group(&columns)?;
-        columns.iter_mut().for_each(|c| c.values.clear());
-        (self.gathered, self.bytes) = (columns, 0);
-        Ok(())
-    }
-
-    fn group(&mut self, columns: &[Column]) -> std::result::Result<(), ParquetError> {
-        let mut group = self.writer.next_row_group()?;
-        let mut columns = columns.iter();
-        while let (Some(mut writer), Some(column)) = (group.next_column()?, columns.next()) {
-            match &column.values {
-                Values::Numbers(v) => {
-                    writer.typed::<DoubleType>().write_batch(v, None, None)?;
-                }
-                Values::Text(v) => {
-                    let v: Vec<ByteArray> = v.iter().map(|s| s.as_str().into()).collect();
-                    writer.typed::<ByteArrayType>().write_batch(&v, None, None)?;
-                }
-            }
-            writer.close()?;
-        }
-        group.close()?;
-        self.groups += 1;
-        Ok(())
-    }
-
-    /// Writes what was gathered, and gives the output back.
-    pub(crate) fn finish(mut self) -> std::result::Result<W, ParquetError> {
-        if self.bytes > 0 || self.groups == 0 {
-            self.flush()?;
-        }
-        self.writer.into_inner()
     }
 }
