@@ -82,8 +82,10 @@ def read(X):
     table = X.reset_index(drop=True) if hasattr(X, "reset_index") else X
     try:
         names, values = _mercer.read_table(table)
-    except Exception as error:
-        if not known or ("which is not a number" in str(error) and isinstance(error, TypeError)):
+    except _mercer.ColumnTypeError:
+        raise
+    except Exception:
+        if not known:
             raise
         return None, None
     return (None if known and hasattr(X, "columns") else names), values

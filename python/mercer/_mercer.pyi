@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "DEFAULT_MEMORY",
+    "ColumnTypeError",
     "LandmarkBasis",
     "LandmarkState",
     "Model",
@@ -50,6 +51,9 @@ _Choice: TypeAlias = tuple[str, str, float, str]
 _PlanFacts: TypeAlias = tuple[str, str, int, float, str]
 _Approximate: TypeAlias = tuple[str, int | None, _Table | None, float | None]
 _Block: TypeAlias = tuple[int, _Table, _Table]
+
+class ColumnTypeError(TypeError):
+    """A column has dates or durations."""
 
 class _Options(Protocol):
     """Threads, memory, seed and progress of a computation."""

@@ -76,14 +76,14 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     if args.json {
         let facts = json!({
             "source": data.source, "rows": data.points.n(), "columns": data.columns, "kept": data.kept.names(),
-            "notes": data.notes,
+            "notes": data.notes(),
         });
         return json(&mut terminal.out, &summary_json(&saved, facts, &written));
     }
     let told = Told {
         data: data.describe(),
         names: args.data.data.clone(),
-        notes: data.notes.iter().cloned().chain(hints(&data, args.model.scale)).collect(),
+        notes: data.notes().into_iter().chain(hints(&data, args.model.scale)).collect(),
         why: plan.why,
     };
     summarise(args, &spec, &told, &saved.model, &written, &mut *terminal.summary(to_stdout))?;

@@ -13,6 +13,7 @@ mod kernels;
 mod output;
 mod plot;
 mod progress;
+mod remedy;
 mod report;
 mod shown;
 mod steps;

@@ -11,7 +11,7 @@ use crate::input::exec;
 use crate::output::{Failure, Outcome, Result, Terminal, line};
 use crate::shown::Shown;
 
-/// Columns and rows of a picture in characters when nobody knows how wide the terminal is, and at most.
+/// Columns and rows of a plot in characters: by default when the terminal's size is unknown, and at most.
 const USUAL: (usize, usize) = (80, 18);
 const MOST: (usize, usize) = (140, 36);
 /// Lines that stand above and below a picture.
@@ -36,12 +36,12 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
         (Some(ImageArg::Pdf), _) => ImageFormat::Pdf,
         (None, None | Some("-")) => ImageFormat::Svg,
         (None, Some(name)) => ImageFormat::of_name(name).ok_or_else(|| {
-            Failure::Usage(format!("--output {name}: the name does not end in .svg, .png or .pdf; --format says which"))
+            Failure::Usage(format!("--output {name}: the extension is not .svg, .png or .pdf; set --format"))
         })?,
     };
     if named.is_some_and(|named| named != format) {
         let name = args.output.as_deref().unwrap_or_default();
-        return Err(Failure::Usage(format!("--output {name}: the name says another format than --format")));
+        return Err(Failure::Usage(format!("--output {name}: the extension does not match --format")));
     }
     let shown = Shown::new(&args.shown, run)?;
     let figure = figure(args, &shown, run)?;
@@ -59,7 +59,9 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
     let bytes = figure.file(format)?;
     match args.output.as_deref() {
         None | Some("-") if format != ImageFormat::Svg && std::io::stdout().is_terminal() => {
-            return Err(Failure::Usage("a picture of bytes is not for the terminal: name a file with --output".into()));
+            return Err(Failure::Usage(
+                "PNG and PDF cannot be shown on the terminal: name a file with --output".into(),
+            ));
         }
         None | Some("-") => terminal.data(&bytes)?,
         Some(path) => {
@@ -78,11 +80,12 @@ fn figure(args: &PlotArgs, shown: &Shown, run: &RunArgs) -> Result<Figure> {
         message: format!("{}: {what}", shown.source),
         help: Some(remedy.to_string()),
     };
-    let no_points = || missing("the points are not in this file", "name the data after the model");
-    let no_model = || missing("has scores and no model", "name the model file (.mercer.safetensors) or the data");
+    let no_points = || missing("the model file does not contain the points", "name the data after the model");
+    let no_model = || missing("has scores but no model", "name the model file (.mercer.safetensors) or the data");
     let model = || shown.model.as_ref().ok_or_else(no_model);
     let points = || shown.points.as_ref().ok_or_else(no_points);
-    let no_components = || missing("no component has variance: there is nothing to draw", "look at the data");
+    let no_components =
+        || missing("no component has variance, so there is nothing to draw", "check that the rows differ");
     let scores = || match &shown.scores {
         Some(scores) if scores.d() == 0 => Err(no_components()),
         Some(scores) => Ok(scores),
@@ -103,24 +106,29 @@ fn figure(args: &PlotArgs, shown: &Shown, run: &RunArgs) -> Result<Figure> {
                 Ok(mercer_view::loadings(&title, pca, &names, shown.scores.as_ref(), &shown.colour, axes))
             }
             _ => Err(missing(
-                "a kernel model has no loadings: its components are no sums of columns",
-                "leave --kernel out for PCA, or look at --kind contours",
+                "a kernel model has no loadings, since its components are not linear in the columns",
+                "omit --kernel for PCA, or use --kind contours",
             )),
         },
         PlotKind::Kernel => {
             let AnyModel::KernelPca(kernel) = model()? else {
-                return Err(missing("PCA has no kernel matrix", "fit with --kernel linear to see that of PCA"));
+                return Err(missing("PCA has no kernel matrix", "use --kernel linear"));
             };
             let figure = mercer_view::gram(&title, kernel, points()?, scores()?, &shown.colour, &exec)?;
-            figure.ok_or_else(|| missing("the model does not know its kernel", "fit the points with a kernel"))
+            figure.ok_or_else(|| {
+                missing("the model was fitted to a Gram matrix and has no kernel", "fit the points with a kernel")
+            })
         }
         PlotKind::Contours => {
             let (model, points) = (model()?, points()?);
             if !mercer_view::on_points(model) {
-                return Err(missing("a Gram matrix has no plane to draw over", "fit the points with a kernel"));
+                return Err(missing(
+                    "a model of a Gram matrix has no points to draw contours over",
+                    "fit the points with a kernel",
+                ));
             }
             if points.d() != 2 {
-                let what = format!("contours are drawn over a plane, and the points have {} dimensions", points.d());
+                let what = format!("contours need two columns, but the data has {}", points.d());
                 return Err(missing(&what, "choose two columns with --select a,b"));
             }
             if model.components() == 0 {
@@ -132,9 +140,8 @@ fn figure(args: &PlotArgs, shown: &Shown, run: &RunArgs) -> Result<Figure> {
             let points = points()?;
             let axes = columns(args, &shown.columns, points)?;
             let figure = mercer_view::reconstruction(&title, model()?, points, &shown.columns, axes, &exec)?;
-            figure.ok_or_else(|| {
-                missing("the model has no reconstruction in these columns", "use PCA, or the gaussian kernel")
-            })
+            figure
+                .ok_or_else(|| missing("the model cannot reconstruct these columns", "use PCA, or the gaussian kernel"))
         }
     }
 }
@@ -155,7 +162,7 @@ fn components(args: &PlotArgs, k: usize) -> Result<Axes> {
 fn columns(args: &PlotArgs, names: &[String], points: &Points<f64>) -> Result<(usize, usize)> {
     let Some(text) = &args.axes else {
         return match names.len() {
-            0 | 1 => Err(Failure::Usage("a reconstruction is drawn over two columns, and there is one".into())),
+            0 | 1 => Err(Failure::Usage("a reconstruction plot needs two columns, but the data has one".into())),
             _ => Ok(mercer_view::widest(points)),
         };
     };

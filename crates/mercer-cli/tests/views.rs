@@ -63,10 +63,10 @@ fn what_cannot_be_drawn_is_refused_and_nothing_is_lost() {
     for (words, told) in [
         (&["plot", "p.mercer.safetensors"][..], "name the data after the model"),
         (&["plot", "p.scores.csv", "--kind", "scree"], "no model"),
-        (&["plot", "iris", "--kind", "contours"], "4 dimensions"),
+        (&["plot", "iris", "--kind", "contours"], "the data has 4"),
         (&["plot", "iris", "--kind", "kernel"], "PCA has no kernel matrix"),
         (&["plot", "iris", "--kind", "loadings", "--kernel", "gaussian"], "no loadings"),
-        (&["plot", "rings", "--kind", "reconstruction", "--kernel", "cosine"], "no reconstruction"),
+        (&["plot", "rings", "--kind", "reconstruction", "--kernel", "cosine"], "cannot reconstruct"),
         (&["plot", "iris", "--by", "clas"], "clas"),
         (&["plot", "nothing.csv"], "no such file"),
     ] {

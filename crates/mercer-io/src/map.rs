@@ -38,14 +38,11 @@ impl MappedNpy {
         let content = Location::File(name.into()).content().map_err(Error::io(name, "read"))?;
         let header = Header::read(name, &content)?;
         let Some(kind) = header.as_it_is() else {
-            return Err(Error::Unsupported {
-                file: name.into(),
-                what: "cannot be mapped: its values are not rows of little-endian float64 or float32".into(),
-                help: "save it with numpy.save, in C order".into(),
-            });
+            let what = "cannot be mapped: the values are not rows of little-endian float64 or float32";
+            return Err(Error::advised(name, what, "save it with numpy.save, in C order"));
         };
         let map = map(&File::open(name).map_err(Error::io(name, "read"))?).map_err(Error::io(name, "mapped"))?;
-        let short = || Error::damaged(name, "NPY", "it became shorter while it was opened");
+        let short = || Error::damaged(name, "NPY", "it became shorter while it was read");
         let start = usize::try_from(header.offset).map_err(|_| short())?;
         let end = usize::try_from(header.offset + header.data_bytes()).map_err(|_| short())?;
         let data = start..end;
@@ -54,11 +51,8 @@ impl MappedNpy {
             (Plain::F32, bytes) => bytemuck::try_cast_slice::<u8, f32>(bytes).is_ok(),
         };
         if !aligned {
-            return Err(Error::Unsupported {
-                file: name.into(),
-                what: format!("cannot be mapped: its data begin at byte {start}"),
-                help: "save it with numpy.save".into(),
-            });
+            let what = format!("cannot be mapped: the data begins at byte {start}, which is not aligned");
+            return Err(Error::advised(name, what, "save it with numpy.save"));
         }
         let n = usize::try_from(header.n).map_err(|_| short())?;
         Ok(MappedNpy { map, n, d: header.d, kind, data })

@@ -35,8 +35,8 @@ impl Source {
     /// A file or an embedded set, which can be read as often as wanted.
     fn find(name: &str, options: &ReadOptions) -> Result<Self> {
         if name == "-" {
-            let help = "name a file, or read it whole";
-            return Err(unsupported(STANDARD_INPUT, "can be read only once, and several passes are needed", help));
+            let what = "can be read only once, but several passes are needed";
+            return Err(Error::advised(STANDARD_INPUT, what, "name a file, or read it whole"));
         }
         // A file that cannot be examined is not one that does not exist.
         if !Path::new(name).try_exists().map_err(Error::io(name, "read"))? {
@@ -90,8 +90,8 @@ impl Source {
 
     /// The error for a file that was changed between two passes.
     pub(crate) fn changed(&self) -> Error {
-        let help = "do not change files while they are read";
-        unsupported(&self.name, "has other columns than when it was opened", help)
+        let what = "has other columns than when it was opened";
+        Error::advised(&self.name, what, "do not change files while they are read")
     }
 }
 
@@ -120,7 +120,7 @@ fn in_folder(folder: &str, options: &ReadOptions) -> Result<Vec<Source>> {
         }
         match path.to_str() {
             Some(name) => names.push(name.to_string()),
-            None => return Err(unsupported(&path.to_string_lossy(), "the file name is not UTF-8", "rename it")),
+            None => return Err(Error::advised(&path.to_string_lossy(), "the file name is not UTF-8", "rename it")),
         }
     }
     names.sort();
@@ -130,26 +130,22 @@ fn in_folder(folder: &str, options: &ReadOptions) -> Result<Vec<Source>> {
         let known = options.format.is_some() || Format::of_name(without_extension(&name)).is_some();
         if !known && source.format.is_text() {
             let what = "is not a table, by its name and its first bytes";
-            return Err(unsupported(&name, what, "move it out of the folder"));
+            return Err(Error::advised(&name, what, "move it out of the folder"));
         }
         if let Some(first) = sources.first().filter(|first| first.format != source.format) {
             let what = format!("is {}, but {} is {}", source.format.title(), first.name, first.format.title());
-            return Err(unsupported(&name, &what, "keep files of one format in a folder"));
+            return Err(Error::advised(&name, what, "keep files of one format in a folder"));
         }
         sources.push(source);
     }
     if sources.is_empty() {
-        return Err(unsupported(folder, "the folder has no tables", "name files, or a folder that has some"));
+        return Err(Error::advised(folder, "the folder has no tables", "name files, or a folder that has some"));
     }
     Ok(sources)
 }
 
-pub(crate) fn unsupported(file: &str, what: &str, help: &str) -> Error {
-    Error::Unsupported { file: file.into(), what: what.into(), help: help.into() }
-}
-
 /// The bytes of a file or a pipe of at most `limit` bytes.
-pub(crate) fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
+fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
     let metadata = fs::metadata(name).map_err(Error::io(name, "read"))?;
     if metadata.is_dir() {
         return Err(Error::NotRegular { file: name.into(), what: "a directory" });
@@ -161,6 +157,16 @@ pub(crate) fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
         return Err(Error::TooLarge { file: name.into(), limit });
     }
     read_limited(name, File::open(name).map_err(Error::io(name, "read"))?, limit)
+}
+
+/// The bytes of a file of a format whose files are never larger than `limit`.
+pub(crate) fn read_at_most(name: &str, format: &'static str, limit: u64) -> Result<Vec<u8>> {
+    read_file(name, limit).map_err(|e| match e {
+        Error::TooLarge { .. } => {
+            Error::damaged(name, format, format!("it is larger than {}", mercer::Bytes(u128::from(limit))))
+        }
+        e => e,
+    })
 }
 
 /// All bytes of a reader. A pipe does not tell its length: the bytes are counted as they come.

@@ -6,11 +6,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use crate::compression::Compression;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result, counted, shown};
 use crate::formats::{OpenTable, Pass, Wanted};
+use crate::note::Note;
 use crate::pool::{DecodePool, THREAD};
 use crate::reader::ReadOptions;
-use crate::source::{self, Source, unsupported};
+use crate::source::{self, Source};
 use crate::table::{Column, Table, Values, check_names};
 
 /// Batches that are read before they are asked for.
@@ -63,7 +64,7 @@ pub struct Stream {
     /// The places of these columns in the first file.
     kept: Vec<usize>,
     options: StreamOptions,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 /// One file of a stream.
@@ -108,7 +109,7 @@ impl Stream {
             files.push(OpenFile { source, table, places });
         }
         let Some(first) = files.first() else {
-            return Err(unsupported("input", "no file is named", "name a file or a folder"));
+            return Err(Error::advised("input", "no file is named", "name a file or a folder"));
         };
         let (columns, notes) = (first.table.columns().to_vec(), first.table.notes().to_vec());
         if columns.is_empty() || files.iter().all(|f| f.table.is_empty()) {
@@ -179,7 +180,7 @@ impl Stream {
     }
 
     /// Decisions made while opening that a user should know.
-    pub fn notes(&self) -> &[String] {
+    pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
@@ -269,11 +270,11 @@ impl OpenFile {
     /// The places of this file's columns in another file of the same table.
     fn places_in(&self, name: &str, other: &dyn OpenTable) -> Result<Vec<usize>> {
         let (first, here, there) = (&self.source.name, self.table.columns(), other.columns());
-        let wrong = |what: String| unsupported(name, &what, "files of one table need the same columns");
+        let wrong = |what: String| Error::advised(name, what, "files of one table need the same columns");
         if !other.has_names() {
             return match there.len() == here.len() {
                 true => Ok((0..here.len()).collect()),
-                false => Err(wrong(format!("has {} columns, but {first} has {}", there.len(), here.len()))),
+                false => Err(wrong(format!("has {}, but {first} has {}", counted(there.len(), "column"), here.len()))),
             };
         }
         if let Some(extra) = there.iter().find(|t| !here.iter().any(|h| h.name == t.name)) {

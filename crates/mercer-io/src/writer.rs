@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::formats::{Format, RowWriter};
-use crate::source::unsupported;
 use crate::table::Table;
 
 /// The output, in messages.
@@ -57,8 +56,8 @@ impl<W: Write + Send + 'static> TableWriter<W> {
     pub fn write(&mut self, table: &Table) -> Result<()> {
         let columns: Vec<(String, bool)> = table.columns.iter().map(|c| (c.name.clone(), c.is_numeric())).collect();
         if self.columns.get_or_insert_with(|| columns.clone()) != &columns {
-            let help = "rows of one table need the same columns";
-            return Err(unsupported(&table.source, "has other columns than the rows before", help));
+            let what = "has other columns than the rows before";
+            return Err(Error::advised(&table.source, what, "rows of one table need the same columns"));
         }
         self.rows_to.write(table).map_err(failed)?;
         self.rows += table.rows() as u64;
@@ -73,7 +72,7 @@ impl<W: Write + Send + 'static> TableWriter<W> {
     pub fn finish_forward(self) -> Result<W> {
         if !self.format.writes_forward() {
             let what = format!("{} cannot be written part by part to an output that cannot seek", self.format.title());
-            return Err(unsupported(OUTPUT, &what, "write it to a file, or as CSV"));
+            return Err(Error::advised(OUTPUT, what, "write it to a file, or as CSV"));
         }
         self.end().map(|(out, _)| out).map_err(failed)
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use mercer_io::{
-    Column, Error, FORMATS, Format, Header, MappedNpy, MappedPoints, Outputs, ReadOptions, Stream, StreamOptions,
+    Column, Error, FORMATS, Format, Header, MappedNpy, MappedPoints, Note, Outputs, ReadOptions, Stream, StreamOptions,
     Table, TableWriter, Values, read, read_with, write_table,
 };
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -171,13 +171,13 @@ fn texts_as_people_write_them() {
     // without names, with lines before them, and as text
     let name = folder.put("n.csv", "1,2\n3,4\n");
     let stream = open(&name, 1).expect("opens");
-    assert!(stream.notes()[0].contains("--header yes"));
+    assert_eq!(stream.notes(), [Note::FirstLineIsData]);
     assert_eq!(gathered(&stream).expect("reads"), read(&name).expect("reads").columns);
     let name = folder.put("s.csv", "a comment\nanother\n1,2\n3,oops\n5,6\n");
     let read = ReadOptions { skip: 2, header: Header::No, ..Default::default() };
     let stream = Stream::open(std::slice::from_ref(&name), StreamOptions { read: read.clone(), ..Default::default() });
     let error = gathered(&stream.expect("opens")).expect_err("a word").to_string();
-    assert!(error.contains("line 4, column 'x2': 'oops'"), "{error}");
+    assert!(error.contains("s.csv:4: column 'x2': \"oops\""), "{error}");
     let read = ReadOptions { text: vec!["x2".into()], ..read };
     let stream = Stream::open(&[name], StreamOptions { read, ..Default::default() }).expect("opens");
     assert_eq!(gathered(&stream).expect("reads")[1].as_text(0), "2");
@@ -403,10 +403,7 @@ fn files_and_folders_as_one_table() {
     let first = folder.path("csv/part-0.csv");
     says(&[first.clone(), folder.put("less.csv", "x,who,y\n1,a,2\n")], &["less.csv", "no column 'z'"]);
     says(&[first.clone(), folder.put("more.csv", "x,who,y,z,w\n1,a,2,3,4\n")], &["more.csv", "a column 'w'"]);
-    says(
-        &[first.clone(), folder.put("word.csv", "x,who,y,z\n1,a,2,three\n")],
-        &["word.csv, line 2, column 'z': 'three'"],
-    );
+    says(&[first.clone(), folder.put("word.csv", "x,who,y,z\n1,a,2,three\n")], &["word.csv:2: column 'z': \"three\""]);
     let text = Table::new("t", vec![Column::text("x", vec!["a".into()])]).expect("a table");
     let number = Table::new("t", vec![Column::numbers("x", vec![1.0])]).expect("a table");
     let number = folder.put("number.parquet", write_table(&number, Format::PARQUET).expect("writes"));
@@ -440,10 +437,10 @@ fn troubles_in_the_middle_have_their_line() {
         text
     };
     for (name, line, parts) in [
-        ("word.csv", "1,oops", "word.csv, line 25000, column 'b': 'oops'"),
-        ("ragged.csv", "1,2,3", "ragged.csv, line 25000: 3 fields"),
-        ("short.csv", "1", "short.csv, line 25000: 1 fields"),
-        ("quoted.csv", "\"1\",\"oops\"", "quoted.csv, line 25000, column 'b': 'oops'"),
+        ("word.csv", "1,oops", "word.csv:25000: column 'b': \"oops\""),
+        ("ragged.csv", "1,2,3", "ragged.csv:25000: 3 fields, expected 2"),
+        ("short.csv", "1", "short.csv:25000: 1 field, expected 2"),
+        ("quoted.csv", "\"1\",\"oops\"", "quoted.csv:25000: column 'b': \"oops\""),
     ] {
         let text = lines(25_000, line);
         for name in [folder.put(name, &text), folder.put(&format!("{name}.zst"), zstd(text.as_bytes()))] {
@@ -459,7 +456,7 @@ fn troubles_in_the_middle_have_their_line() {
     let stream = Stream::open(std::slice::from_ref(&name), StreamOptions { read: read.clone(), ..Default::default() });
     for error in [read_with(&name, &read).expect_err("a word"), gathered(&stream.expect("opens")).expect_err("a word")]
     {
-        assert!(error.to_string().contains("blank.csv, line 9, column 'b': 'oops'"), "{error}");
+        assert!(error.to_string().contains("blank.csv:9: column 'b': \"oops\""), "{error}");
     }
     // a column that is not read is not looked at
     let mut stream = open(&folder.put("word.csv", lines(25_000, "1,oops")), 1000).expect("opens");

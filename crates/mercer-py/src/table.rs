@@ -12,6 +12,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
+pyo3::create_exception!(mercer._mercer, ColumnTypeError, PyTypeError, "A column has dates or durations.");
+
 /// Rows that are transposed together: they and their place in the result stay in cache.
 const ROWS: usize = 256;
 
@@ -35,12 +37,12 @@ pub(crate) fn open_table(table: PyRecordBatchReader) -> PyResult<(Vec<String>, T
     let schema = reader.schema();
     if let Some(field) = schema.fields().iter().find(|f| !is_number(f)) {
         let what = format!(
-            "column '{}' has type {}, which is not a number; leave it out or encode it as numbers",
+            "column '{}' has type {}, which is not a number; drop it or encode it as numbers",
             field.name(),
             field.data_type()
         );
         let dated = field.data_type().is_temporal();
-        return Err(if dated { PyTypeError::new_err(what) } else { PyValueError::new_err(what) });
+        return Err(if dated { ColumnTypeError::new_err(what) } else { PyValueError::new_err(what) });
     }
     let names = schema.fields().iter().map(|f| f.name().clone()).collect();
     let narrow = schema.fields().iter().all(|f| matches!(f.data_type(), DataType::Float32 | DataType::Float16));

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use mercer::Points;
-use mercer_io::{Column, DATA_SETS, Missing, ReadOptions, Table, Values, read_bytes};
+use mercer_io::{Column, DATA_SETS, Missing, Note, ReadOptions, Table, Values, read_bytes};
 use mercer_view::Colour;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -148,7 +148,7 @@ impl Data {
         value["label"] = json!(self.label);
         value["missing"] = json!(self.missing);
         value["more_columns"] = json!(self.table.columns.len().saturating_sub(MOST_COLUMNS));
-        value["notes"] = json!(self.table.notes);
+        value["notes"] = json!(texts(&self.table.notes));
         value
     }
 
@@ -173,10 +173,16 @@ impl Data {
             MissingChoice::Error | MissingChoice::Mean => None,
         };
         let mut nothing = Table::new(&self.name, Vec::new())?;
-        let mut notes = self.table.notes.clone();
-        notes.extend(data.resolve_missing(recipe.missing.into(), kept.as_mut().unwrap_or(&mut nothing))?);
+        let mut notes = texts(&self.table.notes);
+        let done = data.resolve_missing(recipe.missing.into(), kept.as_mut().unwrap_or(&mut nothing))?;
+        notes.extend(done.map(|note| note.to_string()));
         Ok((data.points()?, kept, notes))
     }
+}
+
+/// Notes of reading as the page shows them.
+fn texts(notes: &[Note]) -> Vec<String> {
+    notes.iter().map(ToString::to_string).collect()
 }
 
 /// The first column of text with few different values.

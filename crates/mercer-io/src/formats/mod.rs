@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::note::Note;
 use crate::pool::DecodePool;
 use crate::reader::ReadOptions;
 use crate::source::Source;
@@ -194,7 +195,7 @@ pub(crate) trait OpenTable: Debug + Send + Sync {
     }
 
     /// Decisions that a user should know.
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &[]
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use npyz::{DType, NpyHeader, Order};
 
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::pool::DecodePool;
 use crate::reader::ReadOptions;
 use crate::source::Source;
@@ -127,11 +127,8 @@ impl Header {
             [n] => (n, 1),
             [n, d] => (n, d),
             ref shape => {
-                return Err(Error::Unsupported {
-                    file: name.into(),
-                    what: format!("has {} dimensions; a table has 2", shape.len()),
-                    help: "save one two-dimensional array, rows being points".into(),
-                });
+                let what = format!("has {}; a table has 2", counted(shape.len(), "dimension"));
+                return Err(Error::advised(name, what, "save one two-dimensional array, with a row for each point"));
             }
         };
         let DType::Plain(kind) = header.dtype() else { return Err(unsupported(name, &header.dtype().descr())) };
@@ -143,7 +140,7 @@ impl Header {
         let (fixed, text) = header_size(head);
         let data = n.checked_mul(d).and_then(|c| c.checked_mul(kind.size() as u64));
         if data.and_then(|d| d.checked_add(fixed + text)).is_none_or(|whole| whole > length) {
-            let what = format!("a header of {n} x {d} values in a file of {length} bytes");
+            let what = format!("the header says {n} x {d} values in a file of {length} bytes");
             return Err(Error::damaged(name, FORMAT, what));
         }
         let (c_order, little) = (header.order() == Order::C, !descr.starts_with('>'));
@@ -308,11 +305,8 @@ impl Pass for NpyPass {
 }
 
 fn unsupported(name: &str, kind: &str) -> Error {
-    Error::Unsupported {
-        file: name.into(),
-        what: format!("holds values of type {kind}, not real numbers"),
-        help: "save it as float64 or float32".into(),
-    }
+    let what = format!("has values of type {kind}, not real numbers");
+    Error::advised(name, what, "save it as float64 or float32")
 }
 
 /// The size of version and length field, and of the header text that the length field promises.
@@ -326,7 +320,7 @@ fn header_size(bytes: &[u8]) -> (u64, u64) {
 /// The length of the header must fit the file: nothing is allocated for a header that is not there.
 fn check_header(name: &str, head: &[u8], length: u64) -> Result<()> {
     if head.len() < 12 || !head.starts_with(b"\x93NUMPY") {
-        return Err(Error::damaged(name, FORMAT, "it does not begin like one"));
+        return Err(Error::damaged(name, FORMAT, "it does not begin with the NPY signature"));
     }
     let (fixed, text) = header_size(head);
     if fixed + text > length {

@@ -11,6 +11,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::note::Note;
 use crate::reader::{Header, ReadOptions};
 use crate::source::Source;
 use crate::stream::StreamColumn;
@@ -22,9 +23,6 @@ use text::{Record, Text};
 
 /// Rows that decide whether a column has numbers.
 const SAMPLE: usize = 10_000;
-
-/// The note when the first line is not taken for names.
-const NO_NAMES: &str = "the first line has numbers and is taken as data (--header yes takes it as names)";
 
 /// Delimiters that are detected.
 const DELIMITERS: &[u8] = b",\t;";
@@ -105,7 +103,7 @@ struct Dialect {
 struct CsvTable {
     dialect: Dialect,
     columns: Vec<StreamColumn>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     is_empty: bool,
 }
 
@@ -128,7 +126,7 @@ fn open(source: &Source, delimiter: Option<u8>) -> Result<Arc<dyn OpenTable>> {
         Header::Auto => {
             let has_names = looks_like_names(&first, second.as_ref().map_or(&[], |(_, fields)| fields));
             if !has_names {
-                notes.push(NO_NAMES.into());
+                notes.push(Note::FirstLineIsData);
             }
             has_names
         }
@@ -170,7 +168,7 @@ impl OpenTable for CsvTable {
         false
     }
 
-    fn notes(&self) -> &[String] {
+    fn notes(&self) -> &[Note] {
         &self.notes
     }
 
@@ -245,7 +243,7 @@ struct Counts<'a> {
 }
 
 impl Counts<'_> {
-    fn row<'f>(&mut self, line: u64, fields: &mut dyn Iterator<Item = &'f [u8]>) -> Result<()> {
+    fn row(&mut self, line: u64, fields: &mut dyn Iterator<Item = &[u8]>) -> Result<()> {
         let (mut found, expected) = (0, self.columns.len());
         for field in fields {
             if let Some((numbers, words)) = self.columns.get_mut(found) {

@@ -14,7 +14,7 @@ use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::pool::DecodePool;
 use crate::reader::ReadOptions;
 use crate::source::Source;
@@ -262,9 +262,5 @@ impl ParquetPass {
 }
 
 fn nested_column(file: &str, column: &str) -> Error {
-    Error::Unsupported {
-        file: file.into(),
-        what: format!("column '{column}' is nested"),
-        help: "flatten it first".into(),
-    }
+    Error::advised(file, format!("column '{}' is nested", shown(column)), "flatten it first")
 }
