@@ -220,7 +220,7 @@ test("files are read, and bad ones are told what is wrong", async () => {
   assert.match(await page.locator(".legend").innerText(), /x\s*y\s*z/);
   await opens(csv("bad.csv", "a,b\n1,2\n3,4\n5\n"));
   await page.locator("[role=alert]").waitFor();
-  assert.match(await page.locator("[role=alert]").innerText(), /bad\.csv, line 4: 1 fields where the lines before have 2/);
+  assert.match(await page.locator("[role=alert]").innerText(), /bad\.csv:4: 1 field, expected 2/);
   assert.match(await command(), /good\.csv/, "what was there is still there");
   await page.locator("#scale").check();
   await shows("--scale");

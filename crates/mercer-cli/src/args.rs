@@ -3,16 +3,13 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mercer::{Components, Embedding, Kernel};
-use mercer_io::{Format, Header, Missing};
+use mercer_io::{FORMATS, Format, Header, Missing};
 use mercer_view::{PLOT_KINDS, PlotKind};
 
 /// Compute PCA and kernel PCA.
 #[derive(Debug, Parser)]
 #[command(name = "mercer", version, max_term_width = 100, arg_required_else_help = true)]
-#[command(
-    after_help = "DATA is one or more files (CSV, TSV, NPY, Parquet; CSV and TSV also as .gz or .zst), a folder,\n\
-                  - for standard input, or an embedded data set (`mercer data`)."
-)]
+#[command(after_help = data_help())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -122,8 +119,8 @@ pub(crate) struct ReadArgs {
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) skip: usize,
     /// Input format [default: detected from the name or content]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) input_format: Option<FormatArg>,
+    #[arg(long, value_parser = formats(), value_name = "FORMAT")]
+    pub(crate) input_format: Option<Format>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -156,25 +153,6 @@ impl From<HeaderArg> for Header {
             HeaderArg::Auto => Header::Auto,
             HeaderArg::Yes => Header::Yes,
             HeaderArg::No => Header::No,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormatArg {
-    Csv,
-    Tsv,
-    Npy,
-    Parquet,
-}
-
-impl From<FormatArg> for Format {
-    fn from(f: FormatArg) -> Self {
-        match f {
-            FormatArg::Csv => Format::Csv,
-            FormatArg::Tsv => Format::Tsv,
-            FormatArg::Npy => Format::Npy,
-            FormatArg::Parquet => Format::Parquet,
         }
     }
 }
@@ -286,8 +264,8 @@ pub(crate) struct FitArgs {
     #[arg(help_heading = "Output", short, long, value_name = "PREFIX", value_parser = prefix)]
     pub(crate) output: Option<String>,
     /// Output format of scores, eigenvalues and loadings
-    #[arg(help_heading = "Output", long, value_enum, default_value = "csv", value_name = "FORMAT")]
-    pub(crate) format: FormatArg,
+    #[arg(help_heading = "Output", long, value_parser = formats(), default_value = "csv", value_name = "FORMAT")]
+    pub(crate) format: Format,
     /// Print the result as JSON
     #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
@@ -341,8 +319,15 @@ pub(crate) struct OutputArgs {
     #[arg(help_heading = "Output", short, long, default_value = "-", value_name = "FILE")]
     pub(crate) output: String,
     /// Output format [default: from the file name, else csv]
-    #[arg(help_heading = "Output", long, value_enum, value_name = "FORMAT")]
-    pub(crate) format: Option<FormatArg>,
+    #[arg(help_heading = "Output", long, value_parser = formats(), value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+}
+
+impl OutputArgs {
+    /// The format that is asked for, or else that of the file's name.
+    pub(crate) fn format(&self) -> Format {
+        self.format.or_else(|| Format::of_name(&self.output)).unwrap_or(Format::CSV)
+    }
 }
 
 #[derive(Args, Debug)]
@@ -531,6 +516,23 @@ pub(crate) struct DemoArgs {
     /// Write plots and scores to this folder
     #[arg(short, long, default_value = "mercer-demo", value_name = "FOLDER")]
     pub(crate) output: String,
+}
+
+/// Formats of tables by name.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name()));
+    names.try_map(|name| Format::named(&name).ok_or("unknown format"))
+}
+
+fn data_help() -> String {
+    let titles = |text: bool| FORMATS.iter().filter(move |f| f.is_text() == text).map(|f| f.title());
+    let (texts, others) = (titles(true).collect::<Vec<_>>(), titles(false).collect::<Vec<_>>());
+    format!(
+        "DATA is one or more files ({}, also as .gz or .zst; {}), a folder,\n\
+         - for standard input, or an embedded data set (`mercer data`).",
+        texts.join(", "),
+        others.join(", ")
+    )
 }
 
 /// The error message and its help on one line, as clap expects.

@@ -11,7 +11,7 @@ use crate::output::{Failure, Outcome, Result, Terminal, json, line};
 pub(crate) fn run(args: &CheckArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let choice = input::kernel(&args.kernel)?;
     if matches!(choice, KernelChoice::None) {
-        return Err(Failure::Usage("say which kernel to check with --kernel; precomputed for a Gram matrix".into()));
+        return Err(Failure::Usage("name the kernel with --kernel; use precomputed for a Gram matrix".into()));
     }
     let data = load(&args.data, run)?;
     let exec = exec(run);

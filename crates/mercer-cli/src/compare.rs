@@ -27,13 +27,13 @@ pub(crate) fn run(args: &CompareArgs, run: &RunArgs, terminal: &mut Terminal) ->
     let data = load(&args.data, run)?;
     let exec = exec(run);
     let Some(label) = class_column(&data, &args.data) else {
-        return Err(Failure::Usage("say which column has the labels with --label".into()));
+        return Err(Failure::Usage("name the column of labels with --label".into()));
     };
     let (classes, names) = label.classes();
     if names.len() * 2 > data.points.n() {
         return Err(Failure::Error {
             message: format!(
-                "{}: column '{}' has {} labels on {} rows",
+                "{}: column '{}' has {} different labels in {} rows, too many for classes",
                 data.source,
                 label.name,
                 names.len(),
@@ -163,9 +163,8 @@ fn report(entries: &[Entry], out: &mut dyn Write) -> Result<()> {
         .map(|e| e.method.as_str())
         .collect();
     if !alike.is_empty() {
-        let text =
-            format!("with 2 components these cluster exactly as PCA does, point for point: {}", alike.join(", "));
-        line(out, "truth", text)?;
+        let text = format!("with 2 components these give exactly the clusters of PCA: {}", alike.join(", "));
+        line(out, "same", text)?;
     }
     Ok(())
 }

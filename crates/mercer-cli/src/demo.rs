@@ -122,7 +122,7 @@ fn show(
         stage("svg", picture.svg().into_bytes())?;
         let columns: Vec<Column> =
             std::iter::once(label.clone()).chain(Table::of_points(scores, component).columns).collect();
-        stage("scores.csv", write_table(&Table::new(&title, columns)?, Format::Csv)?)?;
+        stage("scores.csv", write_table(&Table::new(&title, columns)?, Format::CSV)?)?;
     }
     Ok(())
 }

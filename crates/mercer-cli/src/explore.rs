@@ -85,7 +85,7 @@ fn options(read: &ReadArgs) -> Vec<String> {
         add("--skip", Some(read.skip.to_string()));
     }
     if let Some(format) = read.input_format {
-        add("--input-format", Some(mercer_io::Format::from(format).extension().to_string()));
+        add("--input-format", Some(format.name().to_string()));
     }
     words
 }

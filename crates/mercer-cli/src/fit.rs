@@ -59,11 +59,11 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     let scores = data.beside(Table::of_points(&scores, component))?;
     let written = match args.output.as_deref() {
         Some("-") => {
-            terminal.data(&write_table(&scores, args.format.into())?)?;
+            terminal.data(&write_table(&scores, args.format)?)?;
             Vec::new()
         }
         Some(prefix) => {
-            let mut written = Written::new(prefix, args.format.into());
+            let mut written = Written::new(prefix, args.format);
             if !args.no_scores {
                 written.stage("scores", &scores)?;
             }
@@ -76,14 +76,14 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     if args.json {
         let facts = json!({
             "source": data.source, "rows": data.points.n(), "columns": data.columns, "kept": data.kept.names(),
-            "notes": data.notes,
+            "notes": data.notes(),
         });
         return json(&mut terminal.out, &summary_json(&saved, facts, &written));
     }
     let told = Told {
         data: data.describe(),
         names: args.data.data.clone(),
-        notes: data.notes.iter().cloned().chain(hints(&data, args.model.scale)).collect(),
+        notes: data.notes().into_iter().chain(hints(&data, args.model.scale)).collect(),
         why: plan.why,
     };
     summarise(args, &spec, &told, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
@@ -353,13 +353,13 @@ impl<'a> Written<'a> {
 
     /// A table.
     pub(crate) fn stage(&mut self, what: &str, table: &Table) -> Result<()> {
-        let path = self.path(&format!("{what}.{}", self.format.extension()));
+        let path = self.path(&format!("{what}.{}", self.format.name()));
         Ok(self.outputs.stage(&path, write_table(table, self.format)?)?)
     }
 
     /// A table that is written part by part, and given back to [`Written::join`].
     pub(crate) fn begin(&mut self, what: &str) -> Result<TableWriter<StagedFile>> {
-        let path = self.path(&format!("{what}.{}", self.format.extension()));
+        let path = self.path(&format!("{what}.{}", self.format.name()));
         Ok(TableWriter::new(Outputs::stage_file(&path)?, self.format))
     }
 

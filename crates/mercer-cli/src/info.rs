@@ -53,7 +53,7 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
 /// The certificate in full.
 fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn Write) -> std::io::Result<()> {
     if c.kind() == Kind::Unknown {
-        return Ok(()); // there is nothing to tell
+        return Ok(()); // no bounds
     }
     let values = spectrum.eigenvalues();
     let of = |i: usize| c.clusters().iter().find(|cluster| (cluster.first..=cluster.last).contains(&i));
@@ -61,7 +61,7 @@ fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn
         .map(|i| {
             let (below, above) = c.enclosure(i);
             let angle = match of(i) {
-                Some(k) if k.sine >= 1.0 => "open".to_string(),
+                Some(k) if k.sine >= 1.0 => "not determined".to_string(),
                 Some(k) if k.first == k.last => format!("{:.1e}", k.sine),
                 Some(k) => format!("{:.1e} with {} to {}", k.sine, component(k.first), component(k.last)),
                 None => String::new(),

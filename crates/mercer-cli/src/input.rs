@@ -4,23 +4,22 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use mercer::{ErrorKind, Exec, Kernel, Points};
-use mercer_io::{
-    Column, DATA_SETS, Format, Header, ReadOptions, SavedModel, Stream, StreamOptions, Table, Values, read_with, select,
-};
+use mercer_io::{Column, DATA_SETS, Header, Note, ReadOptions, Remedy, SavedModel, Table, read_all, select};
 
 use crate::args::{DataArgs, KernelArgs, MissingArg, ReadArgs, RunArgs};
 use crate::output::{Failure, Result, help};
+use crate::remedy;
 use mercer_view::count;
 
-/// Data made ready: points, and the columns that go along with them.
+/// Data for a model: points, and their label columns.
 pub(crate) struct Input {
     pub(crate) source: String,
     pub(crate) points: Points<f64>,
     /// Names of the columns that became points.
     pub(crate) columns: Vec<String>,
-    /// Labels, identifiers and text, row by row with the points.
+    /// Label columns: labels, identifiers and text, row by row with the points.
     pub(crate) kept: Table,
-    pub(crate) notes: Vec<String>,
+    notes: Vec<Note>,
     /// The number of the first row in the file, from 0.
     pub(crate) first_row: u64,
 }
@@ -31,24 +30,34 @@ impl Input {
         described(&self.source, (self.points.n(), self.points.d()), &self.kept.names())
     }
 
-    /// A table of the kept columns followed by `more`.
+    /// The notes as texts.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.notes.iter().map(remedy::note).collect()
+    }
+
+    /// The notes, for those of several batches to be added up.
+    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// A table of the label columns followed by `more`.
     pub(crate) fn beside(&self, more: Table) -> Result<Table> {
         if let Some(both) = self.kept.columns.iter().find(|c| more.columns.iter().any(|m| m.name == c.name)) {
             return Err(Failure::Error {
-                message: format!("{}: the kept column '{}' has the name of a result", self.source, both.name),
-                help: Some(format!("rename it, or leave it out with --select '!{}'", both.name)),
+                message: format!("{}: label column '{}' has the name of a result column", self.source, both.name),
+                help: Some(remedy::with_flags(&Remedy::DropColumn { column: both.name.clone() })),
             });
         }
         let columns = self.kept.columns.iter().cloned().chain(more.columns).collect();
         Ok(Table::new(&self.source, columns)?)
     }
 
-    /// An error of the library, with the file that it is about and the place where it can be seen.
+    /// An error of the library, with the file and the place in it.
     pub(crate) fn about(&self, error: mercer::Error) -> Failure {
         let at = |i: usize, j: usize| {
             let (column, value) = (&self.columns[j], self.points.row(i)[j]);
             let row = self.first_row + i as u64 + 1;
-            format!("{}, row {row}, column '{column}': value {value:e}", self.source)
+            format!("{}: row {row}, column '{column}': value {value:e}", self.source)
         };
         if *error.kind() == ErrorKind::Cancelled {
             return Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None };
@@ -58,7 +67,7 @@ impl Input {
                 let values = self.points.as_slice();
                 let largest = (0..values.len()).fold(0, |m, v| if values[v].abs() > values[m].abs() { v } else { m });
                 let place = at(largest / self.points.d(), largest % self.points.d());
-                format!("{place} cannot be squared within the range of f64")
+                format!("{place} overflows f64 when it is squared")
             }
             _ => format!("{}: {error}", self.source),
         };
@@ -68,12 +77,17 @@ impl Input {
 
 /// `iris: 150 rows x 4 numeric columns (kept as labels: class)`.
 pub(crate) fn described(source: &str, (n, d): (usize, usize), kept: &[&str]) -> String {
-    let columns = if d == 1 { "column" } else { "columns" };
-    let mut text = format!("{source}: {} rows x {} numeric {columns}", count(n), count(d));
+    let rows = if n == 1 { "row" } else { "rows" };
+    let mut text = format!("{source}: {} {rows} x {}", count(n), numeric_columns(d));
     if !kept.is_empty() {
         text += &format!("   (kept as labels: {})", kept.join(", "));
     }
     text
+}
+
+/// `4 numeric columns`.
+pub(crate) fn numeric_columns(d: usize) -> String {
+    format!("{} numeric column{}", count(d), if d == 1 { "" } else { "s" })
 }
 
 /// Reads the data; the numeric columns that are neither label nor identifier become points.
@@ -82,7 +96,7 @@ pub(crate) fn load(args: &DataArgs, run: &RunArgs) -> Result<Input> {
     split(args, table, &kept_names, None)
 }
 
-/// As [`load`], with the columns that a model was fitted to, in its order; gaps are filled with its means.
+/// As [`load`], with the columns that a model was fitted to, in its order; its means replace missing values.
 pub(crate) fn load_for(args: &DataArgs, run: &RunArgs, saved: &SavedModel) -> Result<Input> {
     let (table, kept_names) = read(args, run)?;
     split(args, table, &kept_names, Some((&saved.columns, saved.model.column_means())))
@@ -91,11 +105,10 @@ pub(crate) fn load_for(args: &DataArgs, run: &RunArgs, saved: &SavedModel) -> Re
 pub(crate) fn read(args: &DataArgs, run: &RunArgs) -> Result<(Table, Vec<String>)> {
     let kept = kept_names(args);
     let options = read_options(&args.read, kept.clone(), Some(memory(run)));
-    let table = if is_single(args) { read_with(&args.data[0], &options)? } else { read_all(args, options)? };
-    Ok((table, kept))
+    Ok((read_all(&args.data, &options)?, kept))
 }
 
-/// Columns that are kept as they are written.
+/// Columns that are labels even if they look like numbers.
 pub(crate) fn kept_names(args: &DataArgs) -> Vec<String> {
     let read = &args.read;
     let mut kept: Vec<String> = read.label.iter().chain(&read.id).cloned().collect();
@@ -114,41 +127,6 @@ pub(crate) fn is_single(args: &DataArgs) -> bool {
     args.data.len() == 1 && !Path::new(&args.data[0]).is_dir()
 }
 
-/// The rows of several files, or of a folder, as one table of at most so many bytes.
-fn read_all(args: &DataArgs, options: ReadOptions) -> Result<Table> {
-    let limit = options.limit.unwrap_or(u64::MAX);
-    let stream = Stream::open(&args.data, StreamOptions { read: options, ..StreamOptions::default() })?;
-    let (mut columns, mut bytes): (Vec<Column>, u64) = (Vec::new(), 0);
-    for batch in stream.batches()? {
-        let table = batch?.table;
-        bytes += (table.rows() * table.columns.len() * 8) as u64;
-        if bytes > limit {
-            return Err(Failure::Error {
-                message: format!(
-                    "{}: has more than {}, the memory there is",
-                    stream.source(),
-                    mercer::Bytes(limit.into())
-                ),
-                help: Some("raise it with --memory, or name fewer files".into()),
-            });
-        }
-        if columns.is_empty() {
-            columns = table.columns;
-            continue;
-        }
-        for (mine, theirs) in columns.iter_mut().zip(table.columns) {
-            match (&mut mine.values, theirs.values) {
-                (Values::Numbers(a), Values::Numbers(b)) => a.extend(b),
-                (Values::Text(a), Values::Text(b)) => a.extend(b),
-                _ => unreachable!("a stream has columns of one type"),
-            }
-        }
-    }
-    let mut table = Table::new(stream.source(), columns)?;
-    table.notes = stream.notes().to_vec();
-    Ok(table)
-}
-
 /// How a file beside the data is read.
 pub(crate) fn plain_options(run: &RunArgs) -> ReadOptions {
     ReadOptions { limit: Some(memory(run)), ..ReadOptions::default() }
@@ -157,7 +135,7 @@ pub(crate) fn plain_options(run: &RunArgs) -> ReadOptions {
 /// How a file is read.
 pub(crate) fn read_options(read: &ReadArgs, text: Vec<String>, limit: Option<u64>) -> ReadOptions {
     ReadOptions {
-        format: read.input_format.map(Format::from),
+        format: read.input_format,
         delimiter: read.delimiter,
         header: if read.no_headers { Header::No } else { read.header.into() },
         skip: read.skip,
@@ -166,7 +144,7 @@ pub(crate) fn read_options(read: &ReadArgs, text: Vec<String>, limit: Option<u64
     }
 }
 
-/// Columns that a model wants, and what it fills gaps with.
+/// Columns that a model needs, and the means that replace missing values.
 type Wanted<'a> = (&'a [String], Option<Vec<f64>>);
 
 pub(crate) fn split(args: &DataArgs, table: Table, kept_names: &[String], wanted: Option<Wanted<'_>>) -> Result<Input> {
@@ -215,20 +193,16 @@ pub(crate) fn unnamed(names: &[String]) -> bool {
 /// The columns of the data that a model's columns are: by name, or by place where the data has no names.
 fn match_columns(source: &str, wanted: &[String], found: Vec<String>, kept: &Table) -> Result<Vec<String>> {
     let here: HashSet<&String> = found.iter().collect();
-    let missing: Vec<&String> = wanted.iter().filter(|w| !here.contains(w)).collect();
+    let missing: Vec<String> = wanted.iter().filter(|w| !here.contains(w)).cloned().collect();
     if missing.is_empty() {
         return Ok(wanted.to_vec());
     }
     if found.len() == wanted.len() && (unnamed(&found) || unnamed(wanted)) {
         return Ok(found);
     }
-    let text: Vec<&str> = missing.iter().filter(|m| kept.column(m).is_ok()).map(|m| m.as_str()).take(5).collect();
-    let missing: Vec<&str> = missing.iter().map(|m| m.as_str()).take(5).collect();
-    let found = match text[..] {
-        [] => format!("{} numeric columns are here, without {}", found.len(), missing.join(", ")),
-        _ => format!("{} is here as text, not as numbers", text.join(", ")),
-    };
-    Err(mercer_io::Error::WrongColumns { file: source.into(), expected: wanted.len(), found }.into())
+    let text: Vec<String> = missing.iter().filter(|m| kept.column(m).is_ok()).cloned().collect();
+    let (file, expected, found) = (source.into(), wanted.len(), found.len());
+    Err(mercer_io::Error::WrongColumns { file, expected, found, missing, text }.into())
 }
 
 /// The word for a Gram matrix in place of data.
@@ -252,7 +226,7 @@ pub(crate) fn kernel(args: &KernelArgs) -> Result<KernelChoice> {
         text.clone()
     } else if text == PRECOMPUTED {
         let what = extra.join(", ");
-        return Err(Failure::Usage(format!("{what} has no meaning for a Gram matrix that is already computed")));
+        return Err(Failure::Usage(format!("{what} has no meaning with '--kernel precomputed'")));
     } else if text.contains(['(', '+', '*']) {
         return Err(Failure::Usage(format!("write {} into the expression '{text}' itself", extra.join(", "))));
     } else {
@@ -292,7 +266,7 @@ pub(crate) fn standardised(input: &Input, exec: &Exec) -> Result<Points<f64>> {
     mercer_view::standardised(&input.points, exec).map_err(|e| input.about(e))
 }
 
-/// What a user should know about the columns before trusting distances between rows.
+/// Warnings about columns that distort distances between rows.
 pub(crate) fn hints(input: &Input, scaled: bool) -> Vec<String> {
     let range = |j: usize| {
         let column = input.points.column(j);
@@ -310,12 +284,16 @@ pub(crate) fn hints_of(columns: &[String], ranges: &[(f64, f64)], scaled: bool) 
     if !constant.is_empty() {
         let more = if constant.len() > 5 { ", ..." } else { "" };
         let shown = constant[..constant.len().min(5)].join(", ");
-        hints.push(format!("{} columns are constant: {shown}{more}", constant.len()));
+        let counted = match constant.len() {
+            1 => "1 column is constant".to_string(),
+            n => format!("{n} columns are constant"),
+        };
+        hints.push(format!("{counted}: {shown}{more}"));
     }
     let used = || spreads.iter().copied().filter(|s| *s > 0.0);
     let (low, high) = (used().fold(f64::INFINITY, f64::min), used().fold(0.0, f64::max));
     if !scaled && high > 100.0 * low {
-        hints.push(format!("columns differ in scale by a factor of {:.0}; --scale makes them alike", high / low));
+        hints.push(format!("column ranges differ by a factor of {:.0}; --scale standardises them", high / low));
     }
     hints
 }

@@ -14,6 +14,7 @@ mod output;
 mod plot;
 mod plot_input;
 mod progress;
+mod remedy;
 mod report;
 mod steps;
 mod stream;
@@ -29,11 +30,11 @@ use output::{Failure, Outcome, Terminal};
 
 /// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call, 130 interrupted.
 fn main() -> ExitCode {
-    // A panic while reading a damaged Parquet file becomes an error: nothing to tell.
-    let told = std::panic::take_hook();
+    // Some panics on damaged files become errors, which are reported as such.
+    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if std::thread::current().name() != Some(mercer_io::PARQUET_THREAD) {
-            told(panic);
+        if !mercer_io::panic_is_handled() {
+            report(panic);
         }
     }));
     let cli = Cli::parse();

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use anstream::{AutoStream, ColorChoice};
 
 use crate::args::Color;
+use crate::remedy;
 
 /// How a command ended well.
 pub(crate) enum Outcome {
@@ -21,7 +22,7 @@ pub(crate) enum Failure {
     Error { message: String, help: Option<String> },
     /// Stopped by the user: exit code 130.
     Interrupted { message: String, help: Option<String> },
-    /// Nobody reads the output any more.
+    /// The reader of the output is gone.
     Pipe,
 }
 
@@ -33,7 +34,7 @@ impl From<mercer::Error> for Failure {
     }
 }
 
-/// What to do about an error of the library, in words of the command.
+/// What to do about an error of the library, with the flags of the command.
 pub(crate) fn help(e: &mercer::Error) -> Option<String> {
     match e.kind() {
         mercer::ErrorKind::Memory { remedy, .. } => Some(format!("{remedy}; --memory sets the budget")),
@@ -48,7 +49,7 @@ impl From<mercer_io::Error> for Failure {
             mercer_io::Error::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => return Failure::Pipe,
             _ => {}
         }
-        Failure::Error { message: e.to_string(), help: e.help() }
+        Failure::Error { message: e.to_string(), help: e.remedy().as_ref().map(remedy::with_flags) }
     }
 }
 
@@ -92,7 +93,7 @@ impl Terminal {
         }
     }
 
-    /// Whether somebody looks at the standard output.
+    /// Whether standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.out.get_ref().is_terminal()
     }
@@ -110,7 +111,7 @@ impl Terminal {
         }
     }
 
-    /// Data goes to standard output as it is: colours are not looked for in it.
+    /// Writes data to standard output as it is, without removing colours from it.
     pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<()> {
         self.out.flush()?;
         let mut out = io::stdout().lock();

@@ -48,7 +48,7 @@ impl PlotInput {
             spec.plan((data_in.points.n(), data_in.points.d()), &exec).map_err(|e| data_in.about(e))?.to_string();
         let (model, scores) = spec.fit(&data_in.points, &exec).map_err(|e| data_in.about(e))?;
         let colour = colour(args, &data_in, &data)?;
-        let notes = data_in.notes.iter().chain(model.notes()).cloned().collect();
+        let notes = [data_in.notes(), model.notes().to_vec()].concat();
         let notes = [notes, input::hints(&data_in, args.model.scale)].concat();
         let Input { source, points, columns, .. } = data_in;
         Ok(PlotInput {
@@ -89,7 +89,7 @@ impl PlotInput {
         let scores = saved.model.transform(&data_in.points, exec).map_err(|e| data_in.about(e))?;
         let colour = colour(args, &data_in, &data)?;
         let SavedModel { model, columns, .. } = saved;
-        let notes = data_in.notes.iter().chain(model.notes()).cloned().collect();
+        let notes = [data_in.notes(), model.notes().to_vec()].concat();
         let Input { source, points, .. } = data_in;
         let (model, scores, plan) = (Some(model), Some(scores), String::new());
         Ok(PlotInput { source, points: Some(points), columns, model, scores, colour, notes, plan })
@@ -104,7 +104,8 @@ impl PlotInput {
         read.select = None;
         let data_in = input::split(&DataArgs { data: data.data.clone(), read }, table, &kept, None)?;
         let colour = colour(args, &data_in, data)?;
-        let Input { source, points, notes, .. } = data_in;
+        let notes = data_in.notes();
+        let Input { source, points, .. } = data_in;
         let (columns, plan) = (names, String::new());
         Ok(PlotInput { source, points: None, columns, model: None, scores: Some(points), colour, notes, plan })
     }

@@ -11,13 +11,14 @@ use mercer_io::{Checkpoint, Task};
 
 use crate::args::FitArgs;
 use crate::output::{Failure, Result};
+use crate::remedy;
 
-/// How long work that cannot look at the flag, as a decomposition of a stored matrix, may go on after Ctrl-C.
+/// How long work that does not check for cancellation, as a decomposition of a stored matrix, may run after Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// The exit code of an interrupted command, as shells expect it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// What accompanies a fit.
+/// Progress, Ctrl-C and checkpoint of a fit.
 pub(crate) struct Watch {
     checkpoint: Arc<Checkpoint>,
     line: Arc<Mutex<Line>>,
@@ -46,7 +47,7 @@ impl Watch {
             let (set, kept, output) = (Arc::clone(&set), Arc::clone(&kept), output.clone());
             std::thread::spawn(move || {
                 std::thread::sleep(PATIENCE);
-                // Still set: the work has not come to an end of itself. What is there is kept from here.
+                // Still set: the work has not ended by itself, so its passes are saved from here.
                 if set.swap(false, Ordering::SeqCst) {
                     let (message, help) = keep(&kept, output.as_deref());
                     let help = help.map(|h| format!(" help: {h}\n")).unwrap_or_default();
@@ -62,15 +63,15 @@ impl Watch {
         Ok((watch, exec))
     }
 
-    /// The work is done and its results are written: the checkpoint goes.
+    /// Removes the checkpoint: the work is done and its results are written.
     pub(crate) fn done(self) -> Result<()> {
         Ok(self.checkpoint.remove()?)
     }
 
-    /// The work was interrupted: what is there is kept, and the way to go on is told.
+    /// Saves the passes of interrupted work; the message says how to resume.
     pub(crate) fn interrupted(self, output: Option<&str>) -> Failure {
         if !self.clear() {
-            // Somebody else keeps it and ends the process.
+            // The handler of Ctrl-C saves them and ends the process.
             std::thread::sleep(Duration::MAX);
         }
         let (message, help) = keep(&self.checkpoint, output);
@@ -83,7 +84,7 @@ impl Watch {
         remove_if_empty(&self.checkpoint);
     }
 
-    /// The line goes; whether there was an interruption that nobody has taken care of yet.
+    /// Clears the line; returns whether there was an interruption that is not handled yet.
     pub(crate) fn clear(&self) -> bool {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         line.show("");
@@ -91,22 +92,22 @@ impl Watch {
     }
 }
 
-/// A checkpoint without a pass is of no use, and would be in the way of the next one.
+/// Removes a checkpoint without passes, which would only prevent the next one.
 fn remove_if_empty(checkpoint: &Checkpoint) {
     if checkpoint.passes() == 0 {
         let _ = checkpoint.remove();
     }
 }
 
-/// Keeps what is there, in a folder beside the output if there is none yet; what to say, and how to go on.
+/// Saves the passes, in a folder beside the output if there is none yet; returns a message, and how to resume.
 fn keep(checkpoint: &Checkpoint, output: Option<&str>) -> (String, Option<String>) {
     let passes = match checkpoint.passes() {
         0 => {
             remove_if_empty(checkpoint);
-            return ("interrupted before the first pass was done".into(), None);
+            return ("interrupted before the first pass was finished".into(), None);
         }
-        1 => "1 pass is".to_string(),
-        n => format!("{n} passes are"),
+        1 => "1 pass".to_string(),
+        n => format!("{n} passes"),
     };
     let folder: PathBuf = match checkpoint.folder() {
         Some(folder) => folder.into(),
@@ -117,16 +118,19 @@ fn keep(checkpoint: &Checkpoint, output: Option<&str>) -> (String, Option<String
             };
             let folder = (1..).map(free).find(|f| !f.exists()).expect("some name is free");
             if let Err(e) = checkpoint.save_to(&folder) {
-                return (format!("interrupted; {passes} done, but cannot be kept: {e}"), e.help());
+                return (
+                    format!("interrupted; {passes} finished, but cannot be saved: {e}"),
+                    e.remedy().as_ref().map(remedy::with_flags),
+                );
             }
             folder
         }
     };
-    let message = format!("interrupted; {passes} kept in {}", folder.display());
-    (message, Some(format!("go on with: {}", again(&folder))))
+    let message = format!("interrupted; {passes} saved in {}", folder.display());
+    (message, Some(format!("resume with: {}", again(&folder))))
 }
 
-/// The same command, going on from a checkpoint.
+/// The same command, resuming from a checkpoint.
 fn again(folder: &Path) -> String {
     let mut words: Vec<String> = std::env::args().collect();
     words[0] = "mercer".into();
@@ -221,8 +225,8 @@ impl Line {
 }
 
 impl Pass {
-    /// The rest of this pass, and the passes that are still needed if residuals go on falling as they did; the last one,
-    /// in f64, takes about twice as long.
+    /// Time left: the rest of this pass, and the passes still needed if residuals keep falling as they did; the last
+    /// one, in f64, takes about twice as long.
     fn left(&self, share: f64) -> Option<Duration> {
         let so_far = self.start.elapsed();
         let one = if share > 0.05 { so_far.div_f64(share) } else { self.whole? };

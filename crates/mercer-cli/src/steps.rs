@@ -15,10 +15,10 @@ const MOST_ROWS: usize = 30;
 
 pub(crate) fn run(args: &StepsArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     if !(2..=MOST_ROWS).contains(&args.rows) {
-        return Err(Failure::Usage(format!("--rows {} is not between 2 and {MOST_ROWS}", args.rows)));
+        return Err(Failure::Usage(format!("--rows {}: must be between 2 and {MOST_ROWS}", args.rows)));
     }
     if args.components == 0 {
-        return Err(Failure::Usage("-k 0 shows nothing: ask for at least one component".into()));
+        return Err(Failure::Usage("-k 0: at least one component is needed".into()));
     }
     let choice = input::kernel(&args.kernel)?;
     let mut data = load(&args.data, run)?;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &StepsArgs, run: &RunArgs, terminal: &mut Terminal) -> R
         KernelChoice::None => steps.pca(out).map_err(|f| f.about(&data.source))?,
         KernelChoice::Kernel(kernel) => steps.kernel_pca(&kernel, out).map_err(|f| f.about(&data.source))?,
         KernelChoice::Precomputed => {
-            return Err(Failure::Usage("steps begins with points: '--kernel precomputed' has none".into()));
+            return Err(Failure::Usage("steps needs points: '--kernel precomputed' has none".into()));
         }
     }
     terminal.out.write_all(&text)?;
@@ -54,7 +54,11 @@ fn new_point(args: &StepsArgs, x: &Points<f64>) -> Result<Points<f64>> {
         }
     };
     if values.len() != x.d() {
-        return Err(Failure::Usage(format!("--new has {} values where the data has {} columns", values.len(), x.d())));
+        return Err(Failure::Usage(format!(
+            "--new has {} values, but the data has {}",
+            values.len(),
+            input::numeric_columns(x.d())
+        )));
     }
     Ok(Points::new(values, 1, x.d())?)
 }
@@ -109,7 +113,7 @@ impl Steps<'_> {
         let centred: Vec<f64> = row.iter().zip(&means).map(|(k, m)| k - mean - m + grand).collect();
         list("k~", &centred, out)?;
         list("z", model.transform(&self.new)?.row(0), out)?;
-        step(out, "M12", "what the components leave of it", "k~(x,x) - |z|^2")?;
+        step(out, "M12", "squared error of its projection", "k~(x,x) - |z|^2")?;
         list("error", &model.squared_errors(&self.new)?, out)?;
         if !model.has_preimages() {
             return Ok(());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mercer::{AnyModel, Components, Exec, KernelPca, LandmarkState, Pca, PcaModel, PcaState, Plan, Route, Survey};
 use mercer_io::{
-    Column, Format, MappedNpy, MappedPoints, Outputs, SavedModel, Stream, StreamOptions, Table, TableWriter,
+    Column, Format, MappedNpy, MappedPoints, Note, Outputs, SavedModel, Stream, StreamOptions, Table, TableWriter,
 };
 use serde_json::json;
 
@@ -15,17 +15,18 @@ use crate::args::{DataArgs, FitArgs, MissingArg, RunArgs, TransformArgs};
 use crate::fit::{DEFAULT_COMPONENTS, Spec, Told, Written, explain, summarise, summary_json};
 use crate::input::{self, Input, KernelChoice, exec, hints_of, memory};
 use crate::output::{Failure, Outcome, Result, Terminal, json, line};
+use crate::remedy;
 use mercer_view::component;
 
-/// Data is read batch by batch when so many times its size is more than the memory: the table, and the points made of it.
+/// Data is read batch by batch when so many copies of it exceed the memory: the table, and the points made of it.
 const COPIES: u64 = 3;
 
 /// Rows that come in batches.
 pub(crate) struct Rows {
     stream: Stream,
-    /// Columns that are kept as they are written.
+    /// Columns that are labels even if they look like numbers.
     kept: Vec<String>,
-    /// Columns that become points, and all that go along with them.
+    /// Columns that become points, and all label columns.
     columns: Vec<String>,
     labels: Vec<String>,
 }
@@ -34,7 +35,7 @@ pub(crate) struct Rows {
 pub(crate) fn open(args: &DataArgs, run: &RunArgs, asked_for: bool) -> Result<Option<Rows>> {
     if args.data.iter().any(|name| name == "-") {
         return match asked_for || args.data.len() > 1 {
-            true => Err(Failure::Usage("standard input can be read once only, and as one table: name a file".into())),
+            true => Err(Failure::Usage("standard input can be read only once, as a single table: name a file".into())),
             false => Ok(None),
         };
     }
@@ -43,14 +44,14 @@ pub(crate) fn open(args: &DataArgs, run: &RunArgs, asked_for: bool) -> Result<Op
     let read = input::read_options(&args.read, kept.clone(), None);
     let batch_bytes = usize::try_from(budget / 32).unwrap_or(usize::MAX).clamp(250_000, 16_000_000);
     let stream = match Stream::open(&args.data, StreamOptions { read, batch_bytes }) {
-        // What is wrong with one file is told by the reader of whole files, which says more.
+        // A pipe can be read once only, and is read whole; any other error is the same there.
         Err(_) if input::is_single(args) && !asked_for => return Ok(None),
         other => other?,
     };
     let size = match stream.table_bytes() {
         Some(bytes) => bytes,
-        // How much is in a packed text is known when it was looked through, as far as that matters.
-        None if stream.is_packed() && !asked_for => unpacked(&stream, budget / COPIES)?,
+        // The size of a compressed table is known after a pass over it, which ends once it is too large.
+        None if stream.is_compressed() && !asked_for => decompressed(&stream, budget / COPIES)?,
         None => stream.file_bytes(),
     };
     if !asked_for && size.saturating_mul(COPIES) <= budget {
@@ -58,14 +59,14 @@ pub(crate) fn open(args: &DataArgs, run: &RunArgs, asked_for: bool) -> Result<Op
     }
     let mut rows = Rows { stream, kept, columns: Vec::new(), labels: Vec::new() };
     let Some(first) = rows.stream.batches()?.next() else { return Ok(None) };
-    let first = input::split(&with_gaps(args), first?.table, &rows.kept, None)?;
+    let first = input::split(&dropping(args), first?.table, &rows.kept, None)?;
     rows.labels = first.kept.names().into_iter().map(String::from).collect();
     rows.columns = first.columns;
     Ok(Some(rows))
 }
 
-/// The bytes of a packed table when it is not, as far as `enough`.
-fn unpacked(stream: &Stream, enough: u64) -> Result<u64> {
+/// The bytes of a decompressed table, counted up to `enough`.
+fn decompressed(stream: &Stream, enough: u64) -> Result<u64> {
     let mut bytes = 0;
     for batch in stream.batches()? {
         let table = batch?.table;
@@ -77,8 +78,8 @@ fn unpacked(stream: &Stream, enough: u64) -> Result<u64> {
     Ok(bytes)
 }
 
-/// The same data with missing values left out, to look at names and types alone.
-fn with_gaps(args: &DataArgs) -> DataArgs {
+/// The same data without rows that have missing values, to find names and types alone.
+fn dropping(args: &DataArgs) -> DataArgs {
     let mut read = args.read.clone();
     read.missing = MissingArg::Drop;
     DataArgs { data: args.data.clone(), read }
@@ -89,8 +90,7 @@ impl Rows {
         self.columns.len()
     }
 
-    /// Goes over all batches, with the kept columns or without them; returns how many rows there were, and what a user should
-    /// know of them.
+    /// Passes over all batches, with the label columns or without; returns the number of rows, and notes.
     fn each(
         &self,
         args: &DataArgs,
@@ -117,38 +117,29 @@ impl Rows {
             (read.label, read.id) = (None, Vec::new());
         }
         let plain = DataArgs { data: args.data.clone(), read };
-        let (mut rows, mut dropped, mut filled) = (0u64, 0u64, 0u64);
+        let (mut rows, mut notes) = (0u64, self.stream.notes().to_vec());
         for batch in stream.batches()? {
-            progress.go_on()?;
+            progress.check_cancelled()?;
             let table = batch?.table;
-            let here = table.rows() as u64;
             // In the order of the model, or of the choice, which need not be that of the file.
             let order = match wanted {
                 Some(saved) => (saved.columns.as_slice(), saved.model.column_means()),
                 None => (self.columns.as_slice(), None),
             };
-            let input = input::split(&plain, table, kept, Some(order))?;
+            let mut input = input::split(&plain, table, kept, Some(order))?;
             rows += input.points.n() as u64;
-            dropped += here - input.points.n() as u64;
-            filled += input.notes.iter().filter(|n| n.contains("replaced")).count() as u64;
+            Note::add(&mut notes, input.take_notes());
             progress.show(rows, self.stream.rows());
             if input.points.n() > 0 {
                 take(input)?;
             }
         }
         progress.clear();
-        let mut notes = self.stream.notes().to_vec();
-        if dropped > 0 {
-            notes.push(format!("{dropped} rows with missing values dropped"));
-        }
-        if filled > 0 {
-            notes.push("missing values replaced by the means of the fitted data".into());
-        }
-        Ok((rows, notes))
+        Ok((rows, notes.iter().map(remedy::note).collect()))
     }
 }
 
-/// A line of progress on a terminal, and Ctrl-C, after which nothing is left behind.
+/// A line of progress on a terminal, and Ctrl-C, after which no partial output remains.
 struct Line {
     live: bool,
     last: Instant,
@@ -168,7 +159,7 @@ impl Line {
         exec.cancel(Arc::clone(&self.flag))
     }
 
-    fn go_on(&self) -> Result<()> {
+    fn check_cancelled(&self) -> Result<()> {
         match self.flag.load(Ordering::SeqCst) {
             true => Err(Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None }),
             false => Ok(()),
@@ -206,30 +197,31 @@ const BATCHES: &str = "   (read batch by batch)";
 pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Rows, terminal: &mut Terminal) -> Result {
     if let MissingArg::Mean = args.data.read.missing {
         return Err(Failure::Usage(
-            "the argument '--missing mean' needs all rows at once, and these are read batch by batch: use '--missing drop'"
+            "the argument '--missing mean' needs all rows at once, but the data is read batch by batch: use '--missing drop'"
                 .into(),
         ));
     }
     if args.checkpoint.is_some() {
         return Err(Failure::Usage(
-            "the argument '--checkpoint' is for fits of rows that are in memory, by passes".into(),
+            "the argument '--checkpoint' cannot be used with data that is read batch by batch".into(),
         ));
     }
-    forward(args.output.as_deref(), args.format.into())?;
+    forward(args.output.as_deref(), args.format)?;
     let mut progress = Line::new(terminal);
     let exec = progress.exec(exec(run));
     let mut spec = Spec::new(&args.model, choice, (usize::MAX, rows.d()), run)?;
     if args.explain {
-        let known = rows.stream.rows().map_or("as many rows as there are".to_string(), |n| format!("{n} rows"));
-        let data = format!("{}: {known} x {} numeric columns, read batch by batch", rows.stream.source(), rows.d());
+        let known = rows.stream.rows().map_or("unknown number of rows".to_string(), |n| format!("{n} rows"));
+        let data =
+            format!("{}: {known} x {}, read batch by batch", rows.stream.source(), input::numeric_columns(rows.d()));
         let n = rows.stream.rows().map_or(1_000_000, |n| n as usize);
         return explain(&data, &spec.describe(&args.model), plan(&spec, (n, rows.d()), &exec), &exec, terminal);
     }
     let found = match &mut spec {
         Spec::Pca(pca) => fit_pca(pca, args, &rows, &exec, &mut progress)?,
         Spec::Kernel(_, true) => {
-            let remedy = if args.stream { "leave out --stream" } else { "raise it with --memory" };
-            return Err(Failure::Usage(format!("a Gram matrix has to fit the memory: {remedy}")));
+            let remedy = if args.stream { "omit --stream" } else { "raise --memory" };
+            return Err(Failure::Usage(format!("a Gram matrix must fit into memory: {remedy}")));
         }
         Spec::Kernel(kernel, false) => fit_kernel(kernel, args, &rows, &exec, &mut progress)?,
     };
@@ -239,11 +231,11 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
     let mut written = Vec::new();
     match args.output.as_deref() {
         Some("-") => {
-            let out = TableWriter::new(std::io::stdout(), args.format.into());
+            let out = TableWriter::new(std::io::stdout(), args.format);
             scores(&rows, &args.data, &saved, None, (out, false), &exec, &mut progress)?.0.finish_forward()?;
         }
         Some(prefix) => {
-            let mut files = Written::new(prefix, args.format.into());
+            let mut files = Written::new(prefix, args.format);
             if !args.no_scores {
                 let out = files.begin("scores")?;
                 let (out, _) = scores(&rows, &args.data, &saved, None, (out, false), &exec, &mut progress)?;
@@ -269,12 +261,13 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
     Ok(Outcome::Done)
 }
 
-/// NPY has its number of rows in front, which is not known before the last of them.
+/// Refuses formats whose number of rows stands in front, since it is not known before the last batch.
 fn forward(output: Option<&str>, format: Format) -> Result<()> {
-    match (output, format) {
-        (Some("-"), Format::Npy) => Err(Failure::Usage(
-            "NPY cannot be written to standard output batch by batch: name a file, or write csv or parquet".into(),
-        )),
+    match output {
+        Some("-") if !format.writes_forward() => Err(Failure::Usage(format!(
+            "{} cannot be written to standard output batch by batch: name a file, or choose another --format",
+            format.title()
+        ))),
         _ => Ok(()),
     }
 }
@@ -289,9 +282,9 @@ fn plan(spec: &Spec, (n, d): (usize, usize), exec: &Exec) -> mercer::Result<Plan
     }
 }
 
-/// One look at the rows; a second one where small components need it.
+/// Fits PCA in one pass over the data, or two when small components need it.
 fn fit_pca(pca: &mut Pca, args: &FitArgs, rows: &Rows, exec: &Exec, progress: &mut Line) -> Result<Found> {
-    let look = |pca: &Pca, progress: &mut Line| -> Result<(PcaState, PcaModel, Vec<String>)> {
+    let pass = |pca: &Pca, progress: &mut Line| -> Result<(PcaState, PcaModel, Vec<String>)> {
         let mut state = pca.state(rows.d())?;
         let (_, notes) = rows.each(&args.data, None, false, progress, |batch| {
             state.update(&batch.points, exec).map_err(|e| batch.about(e))
@@ -303,25 +296,25 @@ fn fit_pca(pca: &mut Pca, args: &FitArgs, rows: &Rows, exec: &Exec, progress: &m
             None => pca.clone().components(Components::Count(usual)),
             Some(_) => pca.clone(),
         };
-        let model = pca.finish(&state, exec).map_err(|e| progress.go_on().err().unwrap_or(e.into()))?;
+        let model = pca.finish(&state, exec).map_err(|e| progress.check_cancelled().err().unwrap_or(e.into()))?;
         Ok((state, model, notes))
     };
     // What the sums need is known before any row is read.
     let known = rows.stream.rows().map_or(usize::MAX, |n| n as usize);
     let route = if pca.chosen_route() == Route::Auto { Route::Covariance } else { pca.chosen_route() };
     pca.clone().components(Components::All).route(route).plan(known, rows.d(), exec)?;
-    let (state, mut model, mut notes) = look(pca, progress)?;
+    let (state, mut model, mut notes) = pass(pca, progress)?;
     if model.loses_digits() && pca.chosen_route() == Route::Auto {
         let lost = model.notes().first().cloned().unwrap_or_default();
-        model = look(&pca.clone().route(Route::Svd), progress)?.1;
-        notes.push(format!("covariance route left for svd, in a second look at the rows: {lost}"));
+        model = pass(&pca.clone().route(Route::Svd), progress)?.1;
+        notes.push(format!("the svd route replaced the covariance route, in a second pass over the data: {lost}"));
     }
     let ranges = if *model.embedding() == mercer::Embedding::Identity { state.ranges() } else { Vec::new() };
     let model = AnyModel::Pca(model);
     Ok(Found { model, rows: state.n(), ranges, notes, why: String::new(), how: BATCHES })
 }
 
-/// Two looks at the rows: a sample to choose landmarks from, then what landmarks know of all.
+/// Fits landmarks in two passes over the data: a sample to choose them from, then the projections of all rows.
 fn fit_kernel(kernel: &mut KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec, progress: &mut Line) -> Result<Found> {
     if kernel.is_exact() {
         return fit_mapped(kernel, args, rows, exec);
@@ -331,7 +324,7 @@ fn fit_kernel(kernel: &mut KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec, 
     let (_, mut notes) = rows.each(&args.data, None, false, progress, |batch| {
         survey.update(&batch.points, exec).map_err(|e| batch.about(e))
     })?;
-    let stopped = |e: mercer::Error, progress: &Line| progress.go_on().err().unwrap_or(e.into());
+    let stopped = |e: mercer::Error, progress: &Line| progress.check_cancelled().err().unwrap_or(e.into());
     let basis = spec.basis(&survey, exec).map_err(|e| stopped(e, progress))?;
     let mut state = LandmarkState::new(&basis);
     rows.each(&args.data, None, false, progress, |batch| {
@@ -340,7 +333,7 @@ fn fit_kernel(kernel: &mut KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec, 
     let model = spec.finish(&basis, &state, exec).map_err(|e| stopped(e, progress))?;
     if survey.n() > survey.sample().n() as u64 {
         notes.push(format!(
-            "landmarks, and what the kernel takes from the data, are of a sample of {} rows",
+            "landmarks and automatic kernel parameters are from a sample of {} rows",
             survey.sample().n()
         ));
     }
@@ -350,18 +343,18 @@ fn fit_kernel(kernel: &mut KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec, 
     Ok(Found { model, rows: state.n(), ranges: survey.ranges(), notes, why, how: BATCHES })
 }
 
-/// Exact components of an NPY file that is mapped into memory: its rows are not copied before they are made ready.
+/// Fits exact components of an NPY file that is mapped into memory, so that its rows are not copied first.
 fn fit_mapped(kernel: &KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec) -> Result<Found> {
     let refused = || Failure::Error {
         message: format!("{}: exact kernel PCA needs all rows in memory", rows.stream.source()),
         help: Some(format!(
-            "{}, take landmarks with --approx nystroem and no --tolerance, or store the rows as one float64 or float32 NPY file, which is mapped",
-            if args.stream { "leave out --stream" } else { "raise --memory" }
+            "{}, use landmarks (--approx nystroem, without --tolerance), or store the rows in one NPY file of float64 or float32, which is mapped into memory",
+            if args.stream { "omit --stream" } else { "raise --memory" }
         )),
     };
     let [name] = args.data.data.as_slice() else { return Err(refused()) };
     let names: Vec<&str> = rows.stream.columns().iter().map(|c| c.name.as_str()).collect();
-    let plain = Format::of_name(name) == Some(Format::Npy) && rows.columns == names;
+    let plain = Format::of_name(name) == Some(Format::NPY) && rows.columns == names;
     if !plain || !matches!(args.data.read.missing, MissingArg::Error) {
         return Err(refused());
     }
@@ -381,8 +374,8 @@ fn fit_mapped(kernel: &KernelPca, args: &FitArgs, rows: &Rows, exec: &Exec) -> R
     Ok(Found { model: AnyModel::KernelPca(model), rows, ranges: Vec::new(), notes: Vec::new(), why, how })
 }
 
-/// Writes the scores of all rows, batch by batch, beside the columns that are kept; also what the components leave of each row.
-fn scores<W: Write + Send>(
+/// Writes the scores of all rows, batch by batch, beside the label columns; on request with their squared errors.
+fn scores<W: Write + Send + 'static>(
     rows: &Rows,
     args: &DataArgs,
     saved: &SavedModel,
@@ -403,7 +396,7 @@ fn scores<W: Write + Send>(
     Ok((out, notes))
 }
 
-/// Scores of new rows, which go through.
+/// Writes the scores of new rows, batch by batch.
 pub(crate) fn transform(
     args: &TransformArgs,
     run: &RunArgs,
@@ -413,8 +406,7 @@ pub(crate) fn transform(
 ) -> Result {
     let mut progress = Line::new(terminal);
     let exec = progress.exec(exec(run));
-    let by_name = Format::of_name(&args.output.output);
-    let format = args.output.format.map(Format::from).or(by_name).unwrap_or(Format::Csv);
+    let format = args.output.format();
     forward(Some(&args.output.output), format)?;
     let notes = if args.output.output == "-" {
         let out = (TableWriter::new(std::io::stdout(), format), args.errors);

@@ -1,7 +1,7 @@
 //! `mercer transform` and `mercer reconstruct`: a fitted model on other data.
 
 use mercer::{AnyModel, Points};
-use mercer_io::{Column, Format, Outputs, SavedModel, Table, load_model, write_table};
+use mercer_io::{Column, Outputs, SavedModel, Table, load_model, write_table};
 
 use crate::args::{FromArg, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
 use crate::input::{self, exec, load_for};
@@ -11,7 +11,7 @@ use mercer_view::{component, short};
 
 pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
-    unpacked(&args.output.output)?;
+    uncompressed(&args.output.output)?;
     if let Some(rows) = stream::open(&args.data, run, args.stream)? {
         return stream::transform(args, run, &saved, &rows, terminal);
     }
@@ -24,7 +24,7 @@ pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Term
     }
     write(&data.beside(scores)?, &args.output, terminal)?;
     let mut out = terminal.summary(true);
-    for note in &data.notes {
+    for note in data.notes() {
         line(&mut out, "note", note)?;
     }
     Ok(Outcome::Done)
@@ -51,7 +51,7 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
             let found = m.preimages_of_scores(&scores, &exec(run))?;
             let (n, left) = (scores.n(), found.distances().iter().sum());
             let told = format!(
-                "{} of {n} searches converged; {} in all, the sum of squared distances of their images to the projections",
+                "{} of {n} searches converged; sum of squared distances from their images to the projections: {}",
                 found.converged(),
                 short(left)
             );
@@ -65,16 +65,16 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     };
     write(&data.beside(Table::of_points(&back, |j| features[j].clone()))?, &args.output, terminal)?;
     let mut out = terminal.summary(true);
-    for note in &data.notes {
+    for note in data.notes() {
         line(&mut out, "note", note)?;
     }
     if !are_scores {
         let total: f64 = model.squared_errors(&data.points)?.iter().sum();
         let of = match told {
-            Some(_) => "the sum of squared distances to the projections, in the space behind the kernel",
-            None => "the sum of squared distances to the reconstructions",
+            Some(_) => "sum of squared distances to the projections, in the feature space of the kernel",
+            None => "sum of squared distances to the reconstructions",
         };
-        line(&mut out, "error", format!("{} in all, {of}", short(total)))?;
+        line(&mut out, "error", format!("{of}: {}", short(total)))?;
     }
     if let Some(told) = told {
         line(&mut out, "pre-images", told)?;
@@ -82,7 +82,7 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     Ok(Outcome::Done)
 }
 
-/// Whether a table has scores, and not the points that the model was fitted to. What may be either is refused.
+/// Whether a table has scores, and not points like those the model was fitted to. A table that fits both is refused.
 fn guess(table: &Table, scores: &[String], points: &[String]) -> Result<bool> {
     let numeric: Vec<String> = table.columns.iter().filter(|c| c.is_numeric()).map(|c| c.name.clone()).collect();
     let fits = |names: &[String]| {
@@ -91,28 +91,26 @@ fn guess(table: &Table, scores: &[String], points: &[String]) -> Result<bool> {
     match (fits(scores), fits(points)) {
         (true, false) => Ok(true),
         (true, true) => Err(Failure::Error {
-            message: format!("{}: may be scores or points of this model", table.source),
-            help: Some("say which with --from scores or --from points".into()),
+            message: format!("{}: the columns fit both scores and points of this model", table.source),
+            help: Some("use --from scores or --from points".into()),
         }),
         (false, _) => Ok(false),
     }
 }
 
-/// Refuses names that promise a packed file: texts are written as they are.
-fn unpacked(name: &str) -> Result<()> {
+/// Refuses names of compressed files.
+fn uncompressed(name: &str) -> Result<()> {
     match name.ends_with(".gz") || name.ends_with(".zst") {
-        true => Err(Failure::Usage(format!(
-            "{name}: files are not packed when they are written: name it without the last end"
-        ))),
+        true => {
+            Err(Failure::Usage(format!("{name}: compressed output is not supported; drop .gz or .zst from the name")))
+        }
         false => Ok(()),
     }
 }
 
-/// Writes a table to a file, whole or not at all, or to standard output.
+/// Writes a table to a file, atomically, or to standard output.
 pub(crate) fn write(table: &Table, args: &OutputArgs, terminal: &mut Terminal) -> Result<()> {
-    let by_name = Format::of_name(&args.output);
-    let format = args.format.map(Format::from).or(by_name).unwrap_or(Format::Csv);
-    let bytes = write_table(table, format)?;
+    let bytes = write_table(table, args.format())?;
     if args.output == "-" {
         return terminal.data(&bytes);
     }

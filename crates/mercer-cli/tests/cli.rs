@@ -113,7 +113,7 @@ fn reconstruct_finds_pre_images_for_the_gaussian() {
     let output = run.output(&["reconstruct", "g.mercer.safetensors", "iris"]);
     let (text, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     has(&text, &["class,sepal_length,sepal_width,petal_length,petal_width", "setosa,5.", "virginica,6."]);
-    has(&told, &["error ", "in the space behind the kernel", "pre-images 150 of 150 searches converged"]);
+    has(&told, &["error ", "in the feature space of the kernel", "pre-images 150 of 150 searches converged"]);
     // By way of the scores in a file the same, whose text reads back as the same numbers.
     assert_eq!(run.ok(&["reconstruct", "g.mercer.safetensors", "g.scores.csv", "-q"]).lines().count(), 151);
 }
@@ -237,7 +237,7 @@ fn steps_shows_every_equation() {
     has(&text, &["(M5)", "(M7)", "(M8)", "(M9)", "(M10)", "(M11)", "(M12)", "(M18)", "kbar", "alpha", "k~"]);
     let text = run.ok(&["steps", "iris", "--new", "5,3,1.5,0.2"]);
     has(&text, &["(M1)", "(M2)", "(M3)", "discarded"]);
-    has(&run.fails(2, &["steps", "iris", "--new", "5,3"]), &["2 values where the data has 4"]);
+    has(&run.fails(2, &["steps", "iris", "--new", "5,3"]), &["2 values, but the data has 4 numeric columns"]);
     has(&run.fails(2, &["steps", "iris", "--rows", "500"]), &["between 2 and 30"]);
 }
 
@@ -283,15 +283,15 @@ fn bad_data_exits_with_one_and_leaves_everything_as_it_was() {
     let run = Run::new();
     run.put("out.scores.csv", "precious\n");
     let cases: &[(&str, &str, &[&str])] = &[
-        ("text.csv", "a,b\n1,2\n3,oops\n5,6\n", &["text.csv, line 3, column 'b': 'oops'", "--id"]),
-        ("ragged.csv", "a,b\n1,2\n3\n", &["ragged.csv, line 3: 1 fields where"]),
+        ("text.csv", "a,b\n1,2\n3,oops\n5,6\n", &["text.csv:3: column 'b': \"oops\"", "--id 'b'", "--select '!b'"]),
+        ("ragged.csv", "a,b\n1,2\n3\n", &["ragged.csv:3: 1 field, expected 2", "--delimiter"]),
         ("empty.csv", "", &["empty.csv: has no rows"]),
         ("single.csv", "a,b\n1,2\n", &["single.csv: 1 point, but at least 2 are needed", "more rows"]),
-        ("twice.csv", "a,a\n1,2\n3,4\n", &["'a' stands twice"]),
-        ("gaps.csv", "a,b\n1,\n3,4\n", &["1 missing values in 1 columns (b)", "--missing mean or --missing drop"]),
+        ("twice.csv", "a,a\n1,2\n3,4\n", &["duplicate column name 'a' (columns 1 and 2)", "--header no --skip 1"]),
+        ("gaps.csv", "a,b\n1,\n3,4\n", &["1 missing value in 1 column (b)", "--missing mean or --missing drop"]),
         ("inf.csv", "a,b\n1,inf\n3,4\n", &["row 1, column 'b': value inf is not finite"]),
         ("words.csv", "a,b\nx,y\nz,w\n", &["no numeric column"]),
-        ("huge.csv", "a,b\n1e200,2\n-1e200,4\n", &["huge.csv, row 1, column 'a': value 1e200", "rescale"]),
+        ("huge.csv", "a,b\n1e200,2\n-1e200,4\n", &["huge.csv: row 1, column 'a': value 1e200", "rescale"]),
     ];
     for (name, text, parts) in cases {
         run.put(name, text);
@@ -386,7 +386,7 @@ fn reconstruct_does_not_guess_what_may_be_either() {
     run.ok(&["fit", "iris", "-k", "4", "-o", "m", "--format", "npy", "-q"]);
     has(
         &run.fails(1, &["reconstruct", "m.mercer.safetensors", "m.scores.npy"]),
-        &["scores or points", "--from scores"],
+        &["both scores and points", "--from scores"],
     );
     let back = run.ok(&["reconstruct", "m.mercer.safetensors", "m.scores.npy", "--from", "scores", "-q"]);
     assert!(back.starts_with("sepal_length,sepal_width,petal_length,petal_width\n5."), "{back}");
@@ -425,7 +425,7 @@ fn nothing_is_kept_or_chosen_in_silence() {
     run.put("named.csv", "PC1,a,b\nx,1,2\ny,3,5\nz,6,6\n");
     has(&run.fails(1, &["fit", "named.csv", "-o", "out"]), &["'PC1' has the name of a result"]);
     run.put("ids.csv", "id,a,b\nx,1,2\ny,3,5\nz,6,6\n");
-    has(&run.fails(1, &["compare", "ids.csv"]), &["3 labels on 3 rows", "--label"]);
+    has(&run.fails(1, &["compare", "ids.csv"]), &["3 different labels in 3 rows", "--label"]);
     let text = run.ok(&["fit", "iris", "--kernel", "linear"]);
     assert!(!text.contains("asked for"), "{text}");
     run.put("flat.csv", "a,b\n1,2\n1,2\n1,2\n");

@@ -241,10 +241,10 @@ fn an_interrupted_fit_says_how_to_go_on_and_does() {
     assert!(output.stdout.is_empty() && run.written("out").iter().all(Option::is_none), "results of half a fit");
     let left: Vec<String> = run.names(".").into_iter().filter(|n| n.contains("tmp")).collect();
     assert!(left.is_empty() && !run.names("D").iter().any(|n| n.contains("tmp")), "{left:?} {:?}", run.names("D"));
-    let hint = error.lines().find_map(|l| l.strip_prefix("go on with: mercer ")).expect(&error).to_string();
+    let hint = error.lines().find_map(|l| l.strip_prefix("resume with: mercer ")).expect(&error).to_string();
     assert!(hint.contains("--resume") && hint.contains("--checkpoint D"), "{hint}");
     let passes = run.passes("D");
-    let count = if passes == 1 { "1 pass is".to_string() } else { format!("{passes} passes are") };
+    let count = if passes == 1 { "1 pass saved".to_string() } else { format!("{passes} passes saved") };
     assert!(error.contains(&count), "{passes} passes, and it says: {error}");
     // The very words of the hint.
     let binary = env!("CARGO_BIN_EXE_mercer");
@@ -278,7 +278,7 @@ fn a_fit_that_is_interrupted_without_a_checkpoint_keeps_one_all_the_same() {
         assert_eq!(output.status.code(), Some(130), "{error}");
         assert!(error.contains("interrupted"), "nothing is said: {error:?}");
         assert!(run.written("out").iter().all(Option::is_none), "results of half a fit");
-        if !error.contains("go on with") {
+        if !error.contains("resume with") {
             assert!(!run.exists("out.checkpoint"), "a checkpoint that nobody tells of: {error}");
             continue;
         }

@@ -165,8 +165,8 @@ fn a_broken_row_names_its_file_and_line_and_nothing_is_written() {
     folder.put("old.scores.csv", "old");
     let broken = |text: &str, wrong: &str| text.replacen("r2\n", wrong, 301).replacen(wrong, "r2\n", 300);
     for (name, wrong, said) in [
-        ("word", "r2\nfour,1,2,3,r1\n", "'four' is not a number"),
-        ("ragged", "r2\n1,2,3\n", "3 fields where the lines before have 5"),
+        ("word", "r2\nfour,1,2,3,r1\n", "\"four\" is not a number"),
+        ("ragged", "r2\n1,2,3\n", "3 fields, expected 5"),
         ("gap", "r2\n,1,2,3,r1\n", "missing"),
         ("infinite", "r2\ninf,1,2,3,r1\n", "not finite"),
     ] {
@@ -176,7 +176,7 @@ fn a_broken_row_names_its_file_and_line_and_nothing_is_written() {
         let before = folder.files();
         let error = folder.fails(1, &["fit", name, "-k", "2", "--stream", "-o", "old"]);
         assert!(error.contains("b.csv") && error.contains(said), "{error}");
-        assert!(error.contains("line 904") || error.contains("row 90"), "{error}");
+        assert!(error.contains("b.csv:904:") || error.contains("row 90"), "{error}");
         assert_eq!(folder.text("old.scores.csv"), "old");
         assert_eq!(folder.files(), before, "nothing is left behind");
         if name == "gap" {

@@ -12,13 +12,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic::{Outputs, UNFINISHED};
 use crate::error::{Error, Result};
-use crate::reader::read_file;
+use crate::remedy::Remedy;
+use crate::source::read_at_most;
 
+const FORMAT: &str = "checkpoint";
 const VERSION: &str = "mercer-checkpoint/1";
 const MANIFEST: &str = "checkpoint.json";
 const KEY: &str = "mercer";
 /// No file of a checkpoint is larger: 64 GB.
 const LIMIT: u64 = 64_000_000_000;
+const MANIFEST_LIMIT: u64 = 1_000_000;
 
 /// What was being computed: names and values, all of which must be the same when it goes on.
 pub type Task = Vec<(String, String)>;
@@ -63,22 +66,15 @@ impl Checkpoint {
         let folder = folder.as_ref();
         let shown = folder.display().to_string();
         if folder.join(MANIFEST).exists() {
-            return Err(Error::Unsupported {
-                file: shown,
-                what: "holds a checkpoint already".into(),
-                help: "--resume goes on from it; or remove it, or name another folder".into(),
-            });
+            return Err(Error::unsupported(&shown, "already has a checkpoint", Remedy::ResumeCheckpoint));
         }
         if folder.join(pass_name(1)).exists() {
-            return Err(Error::Unsupported {
-                file: shown,
-                what: "holds passes of work that nobody knows".into(),
-                help: "remove them, or name another folder".into(),
-            });
+            let what = format!("has pass files but no {MANIFEST}");
+            return Err(Error::advised(&shown, what, "remove them, or use another folder"));
         }
         fs::create_dir_all(folder).map_err(Error::io(&shown, "made"))?;
         let manifest = Manifest { format: VERSION.into(), task: task.clone() };
-        let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::damaged(&shown, "checkpoint", e))?;
+        let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::damaged(&shown, FORMAT, e))?;
         write(&folder.join(MANIFEST), text)?;
         Ok(Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) })
     }
@@ -86,7 +82,7 @@ impl Checkpoint {
     /// What the checkpoint in a folder is of; `None` when there is none that can be read.
     pub fn task_of(folder: impl AsRef<Path>) -> Option<Task> {
         let manifest = folder.as_ref().join(MANIFEST).display().to_string();
-        let bytes = read_file(&manifest, 1_000_000).ok()?;
+        let bytes = read_at_most(&manifest, FORMAT, MANIFEST_LIMIT).ok()?;
         serde_json::from_slice::<Manifest>(&bytes).ok().map(|m| m.task)
     }
 
@@ -99,22 +95,11 @@ impl Checkpoint {
         let shown = folder.display().to_string();
         let manifest = folder.join(MANIFEST);
         if !manifest.is_file() {
-            return Err(Error::Unsupported {
-                file: shown,
-                what: "holds no checkpoint to go on from".into(),
-                help: "leave --resume out to start one there".into(),
-            });
+            return Err(Error::unsupported(&shown, "has no checkpoint to resume from", Remedy::StartCheckpoint));
         }
-        let bytes = read_file(&manifest.display().to_string(), 1_000_000)?;
-        let found: Manifest = serde_json::from_slice(&bytes).map_err(|e| Error::damaged(&shown, "checkpoint", e))?;
-        let refuse = |what: String| {
-            Err(Error::Unsupported {
-                file: shown.clone(),
-                what,
-                help: "give the data and the options it was made with, or leave --resume out and name another folder"
-                    .into(),
-            })
-        };
+        let bytes = read_at_most(&manifest.display().to_string(), FORMAT, MANIFEST_LIMIT)?;
+        let found: Manifest = serde_json::from_slice(&bytes).map_err(|e| Error::damaged(&shown, FORMAT, e))?;
+        let refuse = |what: String| Err(Error::unsupported(&shown, what, Remedy::MatchCheckpoint));
         if found.format != VERSION {
             return refuse(format!("is a checkpoint of format '{}'; this version reads '{VERSION}'", found.format));
         }
@@ -124,12 +109,12 @@ impl Checkpoint {
                 Some(there) if there == here => {}
                 there => {
                     let there = there.unwrap_or(&"nothing");
-                    return refuse(format!("is a checkpoint of other work: {name} is {there} there and {here} here"));
+                    return refuse(format!("is a checkpoint of other work: {name} was {there}, now it is {here}"));
                 }
             }
         }
         if let Some((name, there)) = found.task.iter().find(|(name, _)| !task.iter().any(|(here, _)| here == name)) {
-            return refuse(format!("is a checkpoint of other work: {name} is {there} there and nothing here"));
+            return refuse(format!("is a checkpoint of other work: {name} was {there}, now it is nothing"));
         }
         let this = Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) };
         *lock(&this.count) = (1..).take_while(|pass| this.file(folder, *pass).is_file()).count();
@@ -190,21 +175,18 @@ impl Checkpoint {
 
     fn read(&self, path: &Path, pass: usize, key: u64) -> Result<PassResult> {
         let shown = path.display().to_string();
-        let damaged = |what: String| Error::damaged(&shown, "checkpoint", what);
-        let bytes = read_file(&shown, LIMIT)?;
+        let damaged = |what: String| Error::damaged(&shown, FORMAT, what);
+        let bytes = read_at_most(&shown, FORMAT, LIMIT)?;
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(e.to_string()))?;
         let facts = header.metadata().as_ref().and_then(|m| m.get(KEY));
-        let facts = facts.ok_or_else(|| damaged("it has no mercer metadata".into()))?;
+        let facts = facts.ok_or_else(|| damaged("the metadata of mercer is missing".into()))?;
         let facts: Facts = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
         if facts.format != VERSION || facts.pass != pass {
-            return Err(damaged("it is of another pass or format".into()));
+            return Err(damaged("it is of another pass or format version".into()));
         }
         if facts.key != key {
-            return Err(Error::Unsupported {
-                file: shown,
-                what: "is a pass of other work: its input was another".into(),
-                help: "the memory budget, the processor or the version may differ; start again without --resume".into(),
-            });
+            let advice = "the memory budget, the processor or the version may differ; start again instead of resuming";
+            return Err(Error::advised(&shown, "is a pass of other work: checksum mismatch of its input", advice));
         }
         let tensors = SafeTensors::deserialize(&bytes).map_err(|e| damaged(e.to_string()))?;
         let view = tensors.tensor("images").map_err(|e| damaged(e.to_string()))?;
@@ -215,14 +197,14 @@ impl Checkpoint {
                 let images = Block::from_columns(values, n, b).ok_or_else(|| damaged("it is too short".into()))?;
                 Ok(PassResult { images, norm: facts.norm })
             }
-            _ => Err(damaged("its numbers are not those that were written".into())),
+            _ => Err(damaged("checksum mismatch".into())),
         }
     }
 
     fn write_pass(&self, folder: &Path, pass: usize, key: u64, result: &PassResult) -> Result<()> {
         let path = self.file(folder, pass);
         let shown = path.display().to_string();
-        let damaged = |e: String| Error::damaged(&shown, "checkpoint", e);
+        let damaged = |e: String| Error::damaged(&shown, FORMAT, e);
         let values = result.images.as_slice();
         let facts = Facts { format: VERSION.into(), pass, key, images: fingerprint(values), norm: result.norm };
         let facts = serde_json::to_string(&facts).map_err(|e| damaged(e.to_string()))?;
@@ -249,7 +231,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn refused(e: Error) -> mercer::Error {
-    let remedy = e.help().unwrap_or_else(|| "see that the folder can be read and written".into());
+    let remedy = e.remedy().map_or("check that the folder can be read and written".into(), |r| r.to_string());
     ErrorKind::Journal { what: e.to_string(), remedy }.into()
 }
 

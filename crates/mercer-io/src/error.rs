@@ -1,6 +1,8 @@
-//! What can go wrong with files: always which file, and where in it.
+//! Errors of files: what is wrong, where, and what can be done about it, all as data.
 
 use std::io;
+
+use crate::remedy::Remedy;
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -16,64 +18,82 @@ pub enum Error {
     NotFound { file: String, nearest: Option<String> },
     #[error("{file}: is {what}, not a regular file")]
     NotRegular { file: String, what: &'static str },
-    #[error("{file}: has no rows of data")]
+    #[error("{file}: has no rows")]
     Empty { file: String },
-    #[error("{file}, line {line}: {found} fields where the lines before have {expected}")]
+    #[error("{file}:{line}: {}, expected {expected}", counted(*found, "field"))]
     Ragged { file: String, line: u64, found: usize, expected: usize },
-    #[error(
-        "{file}, line {line}, column '{column}': '{}' is not a number, though most values of the column are",
-        shown(value)
-    )]
+    #[error("{file}:{line}: column '{}': \"{}\" is not a number in a numeric column", shown(column), shown(value))]
     NotANumber { file: String, line: u64, column: String, value: String },
-    #[error("{file}, row {row}, column '{column}': value {value} is not finite")]
+    #[error("{file}: row {row}, column '{}': value {value} is not finite", shown(column))]
     NotFinite { file: String, row: usize, column: String, value: f64 },
-    #[error("{file}, line {line}: the text is not UTF-8")]
+    #[error("{file}:{line}: the text is not UTF-8")]
     NotUtf8 { file: String, line: u64 },
-    #[error("{file}: column name '{}' stands twice, as column {first} and column {second}", shown(name))]
+    #[error("{file}: duplicate column name '{}' (columns {first} and {second})", shown(name))]
     DuplicateColumn { file: String, name: String, first: usize, second: usize },
-    #[error("{file}: there is no column '{}'", shown(name))]
+    #[error("{file}: no column '{}'", shown(name))]
     UnknownColumn { file: String, name: String, nearest: Option<String>, known: Vec<String> },
-    #[error("{file}: {count} missing values in {} columns ({}), the first in row {row}", columns.len(), listed(columns))]
+    #[error(
+        "{file}: {} in {} ({}), the first in row {row}",
+        counted(*count, "missing value"), counted(columns.len(), "column"), listed(columns)
+    )]
     Missing { file: String, count: usize, columns: Vec<String>, row: usize },
-    #[error("{file}: no numeric column is left to work with")]
+    #[error("{file}: column '{}' has only missing values, so there is no mean to fill in", shown(column))]
+    AllMissing { file: String, column: String },
+    #[error("{file}: every row has a missing value")]
+    NoCompleteRow { file: String },
+    #[error("{file}: no numeric column")]
     NoNumbers { file: String },
     #[error("{file}: not a readable {format} file: {what}")]
     Damaged { file: String, format: &'static str, what: String },
+    #[error("{file}: needs more than {}, the memory available for reading", mercer::Bytes(u128::from(*limit)))]
+    TooLarge { file: String, limit: u64 },
+    #[error("{file}: the model was fitted to {}, but {}", counted(*expected, "column"), differs(*found, missing, text))]
+    WrongColumns { file: String, expected: usize, found: usize, missing: Vec<String>, text: Vec<String> },
     #[error("{file}: {what}")]
-    Unsupported { file: String, what: String, help: String },
-    #[error("{file}: the model was fitted to {expected} columns, but {found}")]
-    WrongColumns { file: String, expected: usize, found: String },
+    Unsupported { file: String, what: String, remedy: Remedy },
     #[error(transparent)]
     Library(#[from] mercer::Error),
 }
 
 impl Error {
-    /// What to do about it.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Error::NotFound { nearest: Some(name), .. } => Some(format!("did you mean the data set '{name}'?")),
-            Error::NotFound { .. } => Some("`mercer data` lists the embedded sets".into()),
-            Error::Ragged { .. } => Some("quote fields that contain the delimiter, or name it with -d".into()),
-            Error::NotANumber { column, .. } => {
-                Some(format!("keep the column as text with --id '{column}', or leave it out with --select '!{column}'"))
+    /// What can be done about it. A front says it in its own terms.
+    pub fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Error::NotFound { nearest: Some(name), .. } => Remedy::DidYouMean { name: name.clone() },
+            Error::NotFound { .. } => Remedy::ListDataSets,
+            Error::Empty { .. } => Remedy::Advice("a table has a line of names and at least one row".into()),
+            Error::Ragged { .. } => Remedy::SetDelimiter,
+            Error::NotANumber { column, .. } => Remedy::KeepAsLabel { column: column.clone() },
+            Error::NotFinite { column, .. } | Error::AllMissing { column, .. } => {
+                Remedy::DropColumn { column: column.clone() }
             }
-            Error::NotFinite { column, .. } => Some(format!("leave the column out with --select '!{column}'")),
-            Error::DuplicateColumn { .. } => {
-                Some("rename one of them, or read without names: --header no --skip 1".into())
+            Error::NotUtf8 { .. } => Remedy::Advice("save the file as UTF-8".into()),
+            Error::DuplicateColumn { .. } => Remedy::IgnoreNames,
+            Error::UnknownColumn { nearest: Some(name), .. } => Remedy::DidYouMean { name: name.clone() },
+            Error::UnknownColumn { known, .. } => Remedy::ChooseColumn { known: known.clone() },
+            Error::Missing { .. } => Remedy::HandleMissing,
+            Error::NoCompleteRow { .. } => Remedy::FillMissing,
+            Error::NoNumbers { .. } => Remedy::ChooseNumericColumns,
+            Error::TooLarge { .. } => Remedy::RaiseMemory,
+            Error::Unsupported { remedy, .. } => remedy.clone(),
+            Error::Library(e) => Remedy::Advice(e.help()?),
+            Error::Io { .. } | Error::NotRegular { .. } | Error::Damaged { .. } | Error::WrongColumns { .. } => {
+                return None;
             }
-            Error::UnknownColumn { nearest: Some(name), .. } => Some(format!("did you mean '{name}'?")),
-            Error::UnknownColumn { known, .. } => Some(format!("columns: {}", listed(known))),
-            Error::Missing { .. } => Some("use --missing mean or --missing drop".into()),
-            Error::NoNumbers { .. } => Some("--select chooses columns; text columns are only kept as labels".into()),
-            Error::Empty { .. } => Some("a table has a line of names and at least one line of values".into()),
-            Error::Unsupported { help, .. } => Some(help.clone()),
-            Error::Library(e) => e.help(),
-            _ => None,
-        }
+        })
     }
 
     pub(crate) fn damaged(file: &str, format: &'static str, what: impl ToString) -> Self {
         Error::Damaged { file: file.into(), format, what: what.to_string() }
+    }
+
+    pub(crate) fn unsupported(file: &str, what: impl Into<String>, remedy: Remedy) -> Self {
+        Error::Unsupported { file: file.into(), what: what.into(), remedy }
+    }
+
+    /// With a remedy that is the same for every front.
+    pub(crate) fn advised(file: &str, what: impl Into<String>, advice: &str) -> Self {
+        Error::unsupported(file, what, Remedy::Advice(advice.into()))
     }
 
     pub(crate) fn io(file: impl ToString, action: &'static str) -> impl FnOnce(io::Error) -> Self {
@@ -82,13 +102,27 @@ impl Error {
     }
 }
 
-/// The system's words without their number.
+/// How the columns of data differ from those of a model.
+fn differs(found: usize, missing: &[String], text: &[String]) -> String {
+    match text {
+        [] => format!("the data has {}, without {}", counted(found, "numeric column"), listed(missing)),
+        [one] => format!("column '{}' of the data is text", shown(one)),
+        more => format!("columns {} of the data are text", listed(more)),
+    }
+}
+
+/// The system's message without its number.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
         Some(at) => text[..at].to_lowercase(),
         None => text,
     }
+}
+
+/// `1 column`, `2 columns`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A value as it can be shown: cut to a readable length, control characters escaped.
@@ -101,7 +135,7 @@ pub(crate) fn shown(value: &str) -> String {
 }
 
 /// The first few names.
-fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let more = if names.len() > SHOWN { ", ..." } else { "" };
     let first: Vec<String> = names.iter().take(SHOWN).map(|n| shown(n)).collect();

@@ -12,24 +12,21 @@
 //! # Ok::<(), mercer_io::Error>(())
 //! ```
 
-mod ahead;
 mod atomic;
 mod checkpoint;
-mod crew;
-mod csv_file;
-mod csv_stream;
+mod compression;
+mod content;
 mod embedded;
 mod error;
-mod file_at;
-mod lines;
+mod formats;
 mod map;
 mod model_file;
-mod npy;
+mod note;
 pub mod onnx;
-mod packing;
-mod parquet_column;
-mod parquet_file;
+mod pool;
+mod prefetch;
 mod reader;
+mod remedy;
 mod select;
 mod source;
 mod stream;
@@ -40,10 +37,12 @@ pub use atomic::{Outputs, StagedFile};
 pub use checkpoint::{Checkpoint, Task};
 pub use embedded::{DATA_SETS, DataSet};
 pub use error::{Error, Result};
+pub use formats::{FORMATS, Format, PandasCode, panic_is_handled};
 pub use map::{MappedNpy, MappedPoints};
 pub use model_file::{SavedModel, load_model};
-pub use parquet_file::PARQUET_THREAD;
-pub use reader::{Format, Header, ReadOptions, read, read_bytes, read_with};
+pub use note::Note;
+pub use reader::{Header, ReadOptions, read, read_all, read_bytes, read_with};
+pub use remedy::Remedy;
 pub use select::select;
 pub use stream::{Batch, Batches, Stream, StreamColumn, StreamOptions};
 pub use table::{Column, Missing, Table, Values};

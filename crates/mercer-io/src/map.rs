@@ -5,9 +5,9 @@ use std::fs::File;
 use memmap2::Mmap;
 use mercer::PointsRef;
 
+use crate::content::Location;
 use crate::error::{Error, Result};
-use crate::file_at::FileAt;
-use crate::npy::{Facts, Plain};
+use crate::formats::npy::{Header, Plain};
 
 /// An NPY file of `float64` or `float32` rows, mapped into memory: the system reads pages as they are looked at, and
 /// forgets them when it needs the memory.
@@ -35,32 +35,27 @@ impl MappedNpy {
     /// # Errors
     /// When it cannot be read, is damaged, or holds another type or another order of values.
     pub fn open(name: &str) -> Result<Self> {
-        let facts = Facts::read(name, &FileAt::open(name).map_err(Error::io(name, "read"))?)?;
-        let Some(kind) = facts.as_it_is() else {
-            return Err(Error::Unsupported {
-                file: name.into(),
-                what: "cannot be mapped: its values are not rows of little-endian float64 or float32".into(),
-                help: "save it with numpy.save, in C order".into(),
-            });
+        let content = Location::File(name.into()).content().map_err(Error::io(name, "read"))?;
+        let header = Header::read(name, &content)?;
+        let Some(kind) = header.as_it_is() else {
+            let what = "cannot be mapped: the values are not rows of little-endian float64 or float32";
+            return Err(Error::advised(name, what, "save it with numpy.save, in C order"));
         };
         let map = map(&File::open(name).map_err(Error::io(name, "read"))?).map_err(Error::io(name, "mapped"))?;
-        let short = || Error::damaged(name, "NPY", "it became shorter while it was opened");
-        let start = usize::try_from(facts.offset).map_err(|_| short())?;
-        let end = usize::try_from(facts.offset + facts.data_bytes()).map_err(|_| short())?;
+        let short = || Error::damaged(name, "NPY", "it became shorter while it was read");
+        let start = usize::try_from(header.offset).map_err(|_| short())?;
+        let end = usize::try_from(header.offset + header.data_bytes()).map_err(|_| short())?;
         let data = start..end;
         let aligned = match (kind, map.get(data.clone()).ok_or_else(short)?) {
             (Plain::F64, bytes) => bytemuck::try_cast_slice::<u8, f64>(bytes).is_ok(),
             (Plain::F32, bytes) => bytemuck::try_cast_slice::<u8, f32>(bytes).is_ok(),
         };
         if !aligned {
-            return Err(Error::Unsupported {
-                file: name.into(),
-                what: format!("cannot be mapped: its data begin at byte {start}"),
-                help: "save it with numpy.save".into(),
-            });
+            let what = format!("cannot be mapped: the data begins at byte {start}, which is not aligned");
+            return Err(Error::advised(name, what, "save it with numpy.save"));
         }
-        let n = usize::try_from(facts.n).map_err(|_| short())?;
-        Ok(MappedNpy { map, n, d: facts.d, kind, data })
+        let n = usize::try_from(header.n).map_err(|_| short())?;
+        Ok(MappedNpy { map, n, d: header.d, kind, data })
     }
 
     /// Number of points.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic::Outputs;
 use crate::error::{Error, Result, shown};
-use crate::reader::read_file;
+use crate::source::read_at_most;
 
 const FORMAT: &str = "model";
 /// The version of the format, and the key of the metadata that it stands under.
@@ -219,18 +219,15 @@ impl SavedModel {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(e.to_string()))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))?;
         let facts = header.metadata().as_ref().and_then(|m| m.get(KEY));
-        let facts = facts.ok_or_else(|| damaged("it has no mercer metadata".into()))?;
+        let facts = facts.ok_or_else(|| damaged("the metadata of mercer is missing".into()))?;
         #[derive(Deserialize)]
         struct Version {
             format: String,
         }
         let version: Version = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
         if version.format != VERSION {
-            return Err(Error::Unsupported {
-                file: name.into(),
-                what: format!("is a model of format '{}'; this version reads '{VERSION}'", version.format),
-                help: "use the version of mercer that wrote it, or fit again".into(),
-            });
+            let what = format!("is a model of format '{}'; this version reads '{VERSION}'", shown(&version.format));
+            return Err(Error::advised(name, what, "use the version of mercer that wrote it, or fit again"));
         }
         let facts: Facts = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
         let reader = Tensors { name, tensors };
@@ -247,13 +244,11 @@ impl SavedModel {
 /// # Errors
 /// When it cannot be read or is not a model.
 pub fn load_model(path: &str) -> Result<SavedModel> {
-    // A device has no end; a file or a pipe has, and a model is not larger than the memory it was fitted in.
-    SavedModel::from_bytes(path, &read_file(path, MODEL_LIMIT)?)
+    SavedModel::from_bytes(path, &read_at_most(path, FORMAT, MODEL_LIMIT)?)
 }
 
 fn mercer_unsupported(what: &str) -> Error {
-    let help = "use named kernels and embeddings, or fit the Gram matrix".to_string();
-    Error::Unsupported { file: "model".into(), what: what.into(), help }
+    Error::advised("model", what, "use named kernels and embeddings, or fit the Gram matrix")
 }
 
 struct Tensors<'a> {
@@ -297,8 +292,7 @@ impl Tensors<'_> {
 impl Facts {
     fn into_model(self, tensors: &Tensors<'_>) -> Result<SavedModel> {
         let known = || {
-            let facts =
-                self.spectrum.as_ref().ok_or_else(|| tensors.damaged("it has no facts of its spectrum".into()))?;
+            let facts = self.spectrum.as_ref().ok_or_else(|| tensors.damaged("the spectrum is missing".into()))?;
             Ok::<_, Error>((facts, tensors.list("eigenvalues")?))
         };
         let (model, d) = match self.model {
@@ -337,14 +331,14 @@ impl Facts {
                 let standardise = match (tensors.list_if_any("mean")?, tensors.list_if_any("scale")?) {
                     (Some(mean), Some(scale)) => Some(Standardise { mean, scale }),
                     (None, None) => None,
-                    _ => return Err(tensors.damaged("mean and scale go together".into())),
+                    _ => return Err(tensors.damaged("one of mean and scale is missing".into())),
                 };
                 let (points, weights) = (tensors.table("points")?, tensors.table("alpha")?);
                 let mean_weights = tensors.list_if_any("mean_weights")?;
                 // Landmarks stand for more points than they are.
                 let expected = mean_weights.as_ref().map_or(facts.n, Vec::len);
                 if weights.n() != expected || points.n() != expected {
-                    return Err(tensors.damaged(format!("{} points where {expected} are expected", points.n())));
+                    return Err(tensors.damaged(format!("{} points, expected {expected}", points.n())));
                 }
                 let width = if kernel.is_some() { points.d() } else { facts.n };
                 let parts = KernelPcaParts {
@@ -380,7 +374,7 @@ impl Facts {
         let mut names: Vec<&String> = self.columns.iter().collect();
         names.sort();
         if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
-            return Err(tensors.damaged(format!("column name '{}' stands twice", shown(twice[0]))));
+            return Err(tensors.damaged(format!("duplicate column name '{}'", shown(twice[0]))));
         }
         if self.columns.len() != d {
             return Err(tensors.damaged(format!("{} column names for {d} columns", self.columns.len())));

@@ -1,29 +1,29 @@
 //! Tables that are read batch by batch.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use crate::crew::Crew;
-use crate::csv_stream::CsvPass;
-use crate::error::{Error, Result};
-use crate::file_at::Shared;
-use crate::npy::NpyPass;
-use crate::parquet_file::{PARQUET_THREAD, ParquetPass, panicked};
-use crate::reader::{Format, ReadOptions};
-use crate::source::{self, Source, THREAD};
-use crate::table::{Column, Table, Values};
+use crate::compression::Compression;
+use crate::error::{Error, Result, counted, shown};
+use crate::formats::{OpenTable, Pass, Wanted};
+use crate::note::Note;
+use crate::pool::{DecodePool, THREAD};
+use crate::reader::ReadOptions;
+use crate::source::{self, Source};
+use crate::table::{Column, Table, Values, check_names};
 
 /// Batches that are read before they are asked for.
 const AHEAD: usize = 2;
 
-/// What a text column counts for in a row of a batch.
+/// The size of a text value in a batch.
 const TEXT_BYTES: usize = 64;
 
 /// How a stream is read.
 #[derive(Clone, Debug)]
 pub struct StreamOptions {
-    /// As for a table that is read whole. The limit is not looked at: a stream has its own bound.
+    /// As for a table that is read whole. The limit is ignored: a stream is bounded by the size of its batches.
     pub read: ReadOptions,
     /// The size of a batch: 8 bytes for a number, 64 for a text.
     pub batch_bytes: usize,
@@ -58,54 +58,64 @@ pub struct StreamColumn {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stream {
-    files: Vec<Source>,
+    files: Vec<OpenFile>,
     folder: Option<String>,
     columns: Vec<StreamColumn>,
     /// The places of these columns in the first file.
     kept: Vec<usize>,
     options: StreamOptions,
-    notes: Vec<String>,
+    notes: Vec<Note>,
+}
+
+/// One file of a stream.
+#[derive(Clone, Debug)]
+struct OpenFile {
+    source: Source,
+    table: Arc<dyn OpenTable>,
+    /// For each column of the stream its place in this file.
+    places: Vec<usize>,
 }
 
 impl Stream {
-    /// Opens files and folders, of which only names, types and sizes are looked at.
+    /// Opens files and folders, of which only names, types and sizes are read.
     ///
     /// The files of a folder are taken in the order of their names, without those that begin with `.` or `_`. All
-    /// files have the columns of the first, in whatever order. Types of text files are told by the first 10,000 rows
-    /// of the first one.
+    /// files have the columns of the first, in any order. Types of text files are decided by the first 10,000 rows of
+    /// the first one.
     ///
     /// # Errors
-    /// When a file cannot be read, is no table, or has other columns than the first; when there are no rows.
-    pub fn open(names: &[String], options: StreamOptions) -> Result<Stream> {
-        let (mut files, folder) = source::find(names, &options.read)?;
-        let (mut columns, mut notes, mut first) = (Vec::new(), Vec::new(), None::<String>);
-        let (mut dialect, mut empty) = (None, true);
-        for file in &mut files {
-            let shown = file.look(dialect, &options.read)?;
-            dialect = dialect.or(file.dialect);
-            empty &= !shown.has_rows;
-            match &first {
+    /// When a file cannot be read, is not a table, or has other columns than the first; when there are no rows.
+    pub fn open(names: &[String], mut options: StreamOptions) -> Result<Stream> {
+        options.read.limit = None;
+        let (sources, folder) = source::find(names, &options.read)?;
+        Stream::new(sources, folder, options)
+    }
+
+    pub(crate) fn new(sources: Vec<Source>, folder: Option<String>, options: StreamOptions) -> Result<Stream> {
+        let mut files: Vec<OpenFile> = Vec::new();
+        for source in sources {
+            let alike = files.iter().find(|f| f.source.format == source.format);
+            let table = match alike {
+                Some(earlier) => earlier.table.open_next(&source)?,
+                None => source.format.open(&source)?,
+            };
+            let places = match files.first() {
                 None => {
-                    (columns, notes) = (shown.columns, shown.notes);
-                    // The same check as for a table.
-                    let named = columns.iter().map(|(n, _): &(String, bool)| Column::numbers(n.clone(), Vec::new()));
-                    Table::new(&file.name, named.collect())?;
-                    file.places = (0..columns.len()).collect();
-                    first = Some(file.name.clone());
+                    check_names(&source.name, table.columns().iter().map(|c| c.name.as_str()))?;
+                    (0..table.columns().len()).collect()
                 }
-                Some(first) => file.arrange(first, &columns, &shown.columns)?,
-            }
+                Some(first) => first.places_in(&source.name, &*table)?,
+            };
+            files.push(OpenFile { source, table, places });
         }
-        let Some(first) = first else {
-            let help = "name a file or a folder".into();
-            return Err(Error::Unsupported { file: "a stream".into(), what: "needs a file".into(), help });
+        let Some(first) = files.first() else {
+            return Err(Error::advised("input", "no file is named", "name a file or a folder"));
         };
-        // Of later texts only the first line was looked at.
-        if columns.is_empty() || (empty && (files.len() == 1 || files.iter().all(|f| f.rows.is_some()))) {
-            return Err(Error::Empty { file: first });
+        let (columns, notes) = (first.table.columns().to_vec(), first.table.notes().to_vec());
+        if columns.is_empty() || files.iter().all(|f| f.table.is_empty()) {
+            return Err(Error::Empty { file: first.source.name.clone() });
         }
         let kept = (0..columns.len()).collect();
-        let columns = columns.into_iter().map(|(name, is_numeric)| StreamColumn { name, is_numeric }).collect();
         Ok(Stream { files, folder, columns, kept, options, notes })
     }
 
@@ -137,9 +147,9 @@ impl Stream {
         Ok(())
     }
 
-    /// The number of rows, where headers tell it: in Parquet and NPY.
+    /// The number of rows, where the files state it: Parquet and NPY.
     pub fn rows(&self) -> Option<u64> {
-        self.files.iter().try_fold(0u64, |sum, f| f.rows.map(|rows| sum.saturating_add(rows)))
+        self.files.iter().try_fold(0u64, |sum, f| f.table.rows().map(|rows| sum.saturating_add(rows)))
     }
 
     /// The size of the columns that are read, at 8 bytes a value, where the number of rows is known.
@@ -149,17 +159,17 @@ impl Stream {
 
     /// The size of the files.
     pub fn file_bytes(&self) -> u64 {
-        self.files.iter().map(|f| f.size).fold(0, u64::saturating_add)
+        self.files.iter().map(|f| f.source.size).fold(0, u64::saturating_add)
     }
 
-    /// Whether a file is a packed text, whose size tells little.
-    pub fn is_packed(&self) -> bool {
-        self.files.iter().any(|f| f.packing != crate::packing::Packing::None)
+    /// Whether a file is compressed, so that its size says little about the table.
+    pub fn is_compressed(&self) -> bool {
+        self.files.iter().any(|f| f.source.compression != Compression::None)
     }
 
-    /// What is read, for messages.
+    /// The name of the data, for messages.
     pub fn source(&self) -> String {
-        let first = self.files.first().map_or("", |f| f.name.as_str());
+        let first = self.files.first().map_or("", |f| f.source.name.as_str());
         match (&self.folder, self.files.len()) {
             (Some(folder), 1) => format!("{folder} (1 file)"),
             (Some(folder), count) => format!("{folder} ({count} files)"),
@@ -169,27 +179,22 @@ impl Stream {
         }
     }
 
-    /// What was decided while opening and a user should know.
-    pub fn notes(&self) -> &[String] {
+    /// Decisions made while opening that a user should know.
+    pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// A pass over all rows, from the first.
+    /// Begins a pass over all rows.
     ///
     /// # Errors
-    /// When no thread can be had to read.
+    /// When no thread can be started.
     pub fn batches(&self) -> Result<Batches> {
         let (sender, receiver) = sync_channel(AHEAD);
-        let parquet = self.files.iter().any(|f| f.format == Format::Parquet);
-        let name = if parquet { PARQUET_THREAD } else { THREAD };
-        let (stream, crew) = (self.clone(), Crew::new(name));
+        let (stream, pool) = (self.clone(), DecodePool::new());
         let reader = thread::Builder::new()
-            .name(name.into())
+            .name(THREAD.into())
             .spawn(move || {
-                let mut sent = false;
-                let done = stream.send(&crew, &sender, &mut sent);
-                let done = done.and_then(|()| if sent { Ok(()) } else { Err(Error::Empty { file: stream.source() }) });
-                if let Err(error) = done {
+                if let Err(error) = stream.send(&pool, &sender) {
                     let _ = sender.send(Err(error));
                 }
             })
@@ -197,105 +202,93 @@ impl Stream {
         Ok(Batches { receiver: Some(receiver), reader: Some(reader) })
     }
 
-    /// Reads everything and sends it, until nobody listens.
-    fn send(&self, crew: &Crew, sender: &SyncSender<Result<Batch>>, sent: &mut bool) -> Result<()> {
-        let row: usize = self.columns.iter().map(|c| if c.is_numeric { 8 } else { TEXT_BYTES }).sum();
-        let rows = (self.options.batch_bytes / row.max(1)).max(1);
+    /// All rows as one table, from files of at most `limit` bytes.
+    pub(crate) fn read_whole(&self, limit: u64) -> Result<Table> {
+        let (pool, mut left) = (DecodePool::new(), limit);
+        let too_large = || Error::TooLarge { file: self.source(), limit };
+        let memory = self.files.iter().filter_map(|f| f.table.memory()).fold(0, u64::saturating_add);
+        left = left.checked_sub(memory).ok_or_else(too_large)?;
+        let mut whole: Option<Vec<Values>> = None;
         for file in &self.files {
-            let mut all = || self.send_file(file, rows, crew, sender, sent);
-            let goes_on = if file.format == Format::Parquet {
-                // The reader of Parquet panics on some damaged files.
-                catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|_| Err(panicked(&file.name)))?
-            } else {
-                all()?
+            let mut pass = self.pass(file, left)?;
+            while let Some(values) = pass.next(self.batch_rows(), &pool)? {
+                match &mut whole {
+                    Some(whole) => whole.iter_mut().zip(values).for_each(|(whole, more)| whole.append(more)),
+                    None => whole = Some(values),
+                }
+            }
+            left = left.checked_sub(pass.bytes_read()).ok_or_else(too_large)?;
+        }
+        let values = whole.ok_or_else(|| Error::Empty { file: self.source() })?;
+        let mut table = Table::new(self.source(), self.named(values))?;
+        table.notes = self.notes.clone();
+        Ok(table)
+    }
+
+    /// Rows of a batch.
+    fn batch_rows(&self) -> usize {
+        let row: usize = self.columns.iter().map(|c| if c.is_numeric { 8 } else { TEXT_BYTES }).sum();
+        (self.options.batch_bytes / row.max(1)).max(1)
+    }
+
+    fn named(&self, values: Vec<Values>) -> Vec<Column> {
+        self.columns.iter().zip(values).map(|(c, values)| Column { name: c.name.clone(), values }).collect()
+    }
+
+    /// Reads all files and sends their rows, until the receiver is gone.
+    fn send(&self, pool: &DecodePool, sender: &SyncSender<Result<Batch>>) -> Result<()> {
+        let mut sent = false;
+        for file in &self.files {
+            let (mut pass, mut first_row) = (self.pass(file, u64::MAX)?, 0);
+            while let Some(values) = pass.next(self.batch_rows(), pool)? {
+                let name = &file.source.name;
+                let table = Table::new(name, self.named(values))?.part_from(Some(first_row));
+                let count = table.rows() as u64;
+                if sender.send(Ok(Batch { table, file: name.clone(), first_row })).is_err() {
+                    return Ok(());
+                }
+                (sent, first_row) = (true, first_row + count);
+            }
+        }
+        match sent {
+            true => Ok(()),
+            false => Err(Error::Empty { file: self.source() }),
+        }
+    }
+
+    fn pass(&self, file: &OpenFile, limit: u64) -> Result<Box<dyn Pass>> {
+        let wanted = self.kept.iter().zip(&self.columns).map(|(c, column)| Wanted {
+            place: file.places[*c],
+            name: column.name.clone(),
+            is_numeric: column.is_numeric,
+        });
+        file.table.pass(&file.source, &wanted.collect::<Vec<_>>(), self.options.batch_bytes, limit)
+    }
+}
+
+impl OpenFile {
+    /// The places of this file's columns in another file of the same table.
+    fn places_in(&self, name: &str, other: &dyn OpenTable) -> Result<Vec<usize>> {
+        let (first, here, there) = (&self.source.name, self.table.columns(), other.columns());
+        let wrong = |what: String| Error::advised(name, what, "files of one table need the same columns");
+        if !other.has_names() {
+            return match there.len() == here.len() {
+                true => Ok((0..here.len()).collect()),
+                false => Err(wrong(format!("has {}, but {first} has {}", counted(there.len(), "column"), here.len()))),
             };
-            if !goes_on {
-                break;
-            }
         }
-        Ok(())
-    }
-
-    /// Sends one file; `false` when nobody listens.
-    fn send_file(
-        &self,
-        file: &Source,
-        rows: usize,
-        crew: &Crew,
-        sender: &SyncSender<Result<Batch>>,
-        sent: &mut bool,
-    ) -> Result<bool> {
-        let (mut pass, mut first_row) = (self.pass(file)?, 0);
-        while let Some(values) = pass.next(rows, crew)? {
-            let columns = self.columns.iter().zip(values);
-            let columns = columns.map(|(c, values)| Column { name: c.name.clone(), values }).collect();
-            let table = Table::new(&file.name, columns)?.part_from(Some(first_row));
-            let count = table.rows() as u64;
-            *sent = true;
-            if sender.send(Ok(Batch { table, file: file.name.clone(), first_row })).is_err() {
-                return Ok(false);
-            }
-            first_row += count;
+        if let Some(extra) = there.iter().find(|t| !here.iter().any(|h| h.name == t.name)) {
+            return Err(wrong(format!("has a column '{}' that {first} does not have", shown(&extra.name))));
         }
-        Ok(true)
-    }
-
-    fn pass(&self, file: &Source) -> Result<Pass> {
-        let places: Vec<usize> = self.kept.iter().map(|c| file.places[*c]).collect();
-        let changed = || Error::Unsupported {
-            file: file.name.clone(),
-            what: "has other columns than when it was opened".into(),
-            help: "leave files alone while they are read".into(),
+        let place = |column: &StreamColumn| match there.iter().position(|t| t.name == column.name) {
+            None => Err(wrong(format!("has no column '{}', but {first} has one", shown(&column.name)))),
+            // A word in a text without types is found when it is read.
+            Some(at) if column.is_numeric && !there[at].is_numeric && other.has_types() => {
+                Err(wrong(format!("column '{}' is text, but numbers in {first}", shown(&column.name))))
+            }
+            Some(at) => Ok(at),
         };
-        Ok(match file.format {
-            Format::Parquet => {
-                let mut pass = ParquetPass::open(&file.name, file.shared()?)?;
-                let there = pass.facts()?.columns;
-                let same = |(c, place): (&StreamColumn, &usize)| there.get(*place).is_some_and(|t| t.0 == c.name);
-                if !self.columns.iter().zip(&places).all(same) {
-                    return Err(changed());
-                }
-                let as_text = self.columns.iter().map(|c| !c.is_numeric);
-                pass.keep(&places.into_iter().zip(as_text).collect::<Vec<_>>());
-                Pass::Parquet(pass)
-            }
-            Format::Npy => {
-                let pass = NpyPass::open(&file.name, places)?;
-                if pass.d() != file.width {
-                    return Err(changed());
-                }
-                Pass::Npy(pass, self.columns.iter().map(|c| c.is_numeric).collect())
-            }
-            Format::Csv | Format::Tsv => {
-                let kept: Vec<_> =
-                    places.into_iter().zip(&self.columns).map(|(p, c)| (p, c.name.clone(), !c.is_numeric)).collect();
-                let (text, dialect) = (file.text(self.options.read.skip, true)?, file.dialect.ok_or_else(changed)?);
-                let bytes = self.options.batch_bytes.saturating_mul(2);
-                Pass::Csv(CsvPass::open(&file.name, text, dialect, file.width, &kept, bytes)?)
-            }
-        })
-    }
-}
-
-/// One pass over one file.
-enum Pass {
-    Parquet(ParquetPass<Shared>),
-    Npy(NpyPass, Vec<bool>),
-    Csv(CsvPass),
-}
-
-impl Pass {
-    fn next(&mut self, rows: usize, crew: &Crew) -> Result<Option<Vec<Values>>> {
-        match self {
-            Pass::Parquet(pass) => pass.next(rows, crew),
-            Pass::Csv(pass) => pass.next(rows, crew),
-            Pass::Npy(pass, numeric) => {
-                let values = pass.next(rows)?;
-                // Beside files with names a column may be text.
-                let wanted = |(v, numeric): (Values, &bool)| if *numeric { v } else { v.into_text() };
-                Ok(values.map(|values| values.into_iter().zip(numeric.iter()).map(wanted).collect()))
-            }
-        }
+        here.iter().map(place).collect()
     }
 }
 
@@ -310,8 +303,8 @@ pub struct Batch {
     pub first_row: u64,
 }
 
-/// The batches of a pass, in order. A thread of its own reads ahead, so that reading overlaps computing; it ends soon
-/// after this is dropped. After an error there are no more.
+/// The batches of a pass, in order. A thread reads ahead, so that reading overlaps computing; it ends soon after this is
+/// dropped. There are no batches after an error.
 #[derive(Debug)]
 pub struct Batches {
     receiver: Option<Receiver<Result<Batch>>>,
@@ -340,7 +333,7 @@ impl Iterator for Batches {
 
 impl Drop for Batches {
     fn drop(&mut self) {
-        // Nobody listens: the reader stops with the batch it is at.
+        // Without a receiver the reader stops at the end of its batch.
         self.receiver = None;
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();

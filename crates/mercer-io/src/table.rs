@@ -1,8 +1,11 @@
 //! A table: named columns of numbers or text.
 
+use std::collections::HashMap;
+
 use mercer::Points;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted, shown};
+use crate::note::Note;
 
 /// Rows that are made of columns at a time.
 const BLOCK: usize = 64;
@@ -14,8 +17,8 @@ pub struct Table {
     pub source: String,
     /// The columns in order.
     pub columns: Vec<Column>,
-    /// What was decided while reading and a user should know.
-    pub notes: Vec<String>,
+    /// Decisions made while reading that a user should know.
+    pub notes: Vec<Note>,
     pub(crate) rows: usize,
     /// For a part of a table, the number of its first row, from 0.
     pub(crate) first_row: Option<u64>,
@@ -77,14 +80,14 @@ impl Values {
     }
 }
 
-/// What to do about missing values.
+/// How missing values are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Refuse them.
     Error,
     /// Put the mean of the column's other values in their place.
     Mean,
-    /// Leave out rows that have any.
+    /// Drop rows that have any.
     Drop,
 }
 
@@ -125,7 +128,7 @@ impl Column {
     /// The values as numbers of classes, in order of first appearance, with the names of the classes.
     pub fn classes(&self) -> (Vec<usize>, Vec<String>) {
         let mut names: Vec<String> = Vec::new();
-        let mut places = std::collections::HashMap::new();
+        let mut places = HashMap::new();
         let classes = (0..self.len())
             .map(|i| {
                 let text = self.as_text(i);
@@ -159,27 +162,34 @@ pub(crate) fn number(v: f64) -> String {
     mercer::shortest(v)
 }
 
+/// Refuses two columns of one name.
+pub(crate) fn check_names<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = HashMap::new();
+    for (at, name) in names.enumerate() {
+        if let Some(first) = seen.insert(name, at) {
+            let (file, name) = (file.into(), name.into());
+            return Err(Error::DuplicateColumn { file, name, first: first + 1, second: at + 1 });
+        }
+    }
+    Ok(())
+}
+
 impl Table {
     /// A table of columns.
     ///
     /// # Errors
-    /// When their lengths differ or a name stands twice.
+    /// When their lengths differ or a name is duplicate.
     pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self> {
         let (source, rows) = (source.into(), columns.first().map_or(0, Column::len));
         if let Some(odd) = columns.iter().find(|c| c.len() != rows) {
-            return Err(Error::Ragged { file: source, line: rows as u64, found: odd.len(), expected: rows });
+            let what = format!("column '{}' has {}, expected {rows}", shown(&odd.name), counted(odd.len(), "value"));
+            return Err(Error::advised(&source, what, "all columns of a table need the same length"));
         }
-        let mut seen = std::collections::HashMap::new();
-        for (at, column) in columns.iter().enumerate() {
-            if let Some(first) = seen.insert(column.name.as_str(), at) {
-                let name = column.name.clone();
-                return Err(Error::DuplicateColumn { file: source, name, first: first + 1, second: at + 1 });
-            }
-        }
+        check_names(&source, columns.iter().map(|c| c.name.as_str()))?;
         Ok(Table { source, columns, notes: Vec::new(), rows, first_row: None })
     }
 
-    /// A table with names before the columns of points: `PC1`, `PC2`, ... for the prefix `PC`.
+    /// A table of points, with a name for each column.
     pub fn of_points(points: &Points<f64>, names: impl Fn(usize) -> String) -> Self {
         let columns = (0..points.d()).map(|j| Column::numbers(names(j), points.column(j))).collect();
         Table { source: String::new(), columns, notes: Vec::new(), rows: points.n(), first_row: None }
@@ -195,8 +205,8 @@ impl Table {
         self.first_row
     }
 
-    /// The same rows as a part of a larger table, or of none: messages then name rows as they are counted there, and a part may
-    /// have no rows left.
+    /// The same rows as a part of a larger table, or of none: messages then count rows as in that table, and a part may
+    /// have no rows.
     pub fn part_from(mut self, first_row: Option<u64>) -> Self {
         self.first_row = first_row;
         self
@@ -233,17 +243,17 @@ impl Table {
         Ok(&self.columns[self.position(name)?])
     }
 
-    /// Deals with missing values of numeric columns, in `self` and in step with it in `beside`; returns what was done.
+    /// Handles missing values of numeric columns. Rows that are dropped are dropped from `beside` as well.
     ///
     /// # Errors
-    /// When there are any and they are to be refused; when nothing is left; for a column of missing values alone.
-    pub fn resolve_missing(&mut self, missing: Missing, beside: &mut Table) -> Result<Option<String>> {
+    /// When there are any and they are to be refused; when no row is left; for a column of missing values alone.
+    pub fn resolve_missing(&mut self, missing: Missing, beside: &mut Table) -> Result<Option<Note>> {
         let (mut count, mut columns, mut first) = (0, Vec::new(), usize::MAX);
         for column in &self.columns {
             let Values::Numbers(values) = &column.values else { continue };
-            let gaps = values.iter().filter(|v| v.is_nan()).count();
-            if gaps > 0 {
-                count += gaps;
+            let here = values.iter().filter(|v| v.is_nan()).count();
+            if here > 0 {
+                count += here;
                 columns.push(column.name.clone());
                 first = first.min(values.iter().position(|v| v.is_nan()).unwrap_or(first));
             }
@@ -260,16 +270,13 @@ impl Table {
                     let Values::Numbers(values) = &mut column.values else { continue };
                     let present: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
                     if present.is_empty() {
-                        return Err(Error::Unsupported {
-                            file: self.source.clone(),
-                            what: format!("column '{}' has no value at all, so no mean", column.name),
-                            help: format!("leave it out with --select '!{}'", column.name),
-                        });
+                        let (file, column) = (self.source.clone(), column.name.clone());
+                        return Err(Error::AllMissing { file, column });
                     }
                     let mean = present.iter().map(|v| v / present.len() as f64).sum::<f64>();
                     values.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = mean);
                 }
-                Ok(Some(format!("{count} missing values in {} columns replaced by column means", columns.len())))
+                Ok(Some(Note::FilledWithColumnMeans { values: count, columns: columns.len() }))
             }
             Missing::Drop => {
                 let keep: Vec<bool> = (0..self.rows)
@@ -278,32 +285,28 @@ impl Table {
                 let left = keep.iter().filter(|k| **k).count();
                 let dropped = self.rows - left;
                 if left == 0 && self.first_row.is_none() {
-                    return Err(Error::Unsupported {
-                        file: self.source.clone(),
-                        what: "every row has a missing value".into(),
-                        help: "use --missing mean, or leave out the emptiest columns with --select".into(),
-                    });
+                    return Err(Error::NoCompleteRow { file: self.source.clone() });
                 }
                 for table in [&mut *self, beside] {
                     table.columns.iter_mut().for_each(|c| c.keep(&keep));
                     table.rows = left;
                 }
-                Ok(Some(format!("{dropped} rows with missing values dropped")))
+                Ok(Some(Note::DroppedRows { rows: dropped }))
             }
         }
     }
 
-    /// Puts `means` in place of missing values, one per column of numbers; returns what was done.
-    pub fn fill_missing(&mut self, means: &[f64]) -> Option<String> {
-        let mut count = 0;
+    /// Replaces missing values by `means`, one for each numeric column.
+    pub fn fill_missing(&mut self, means: &[f64]) -> Option<Note> {
+        let mut values_filled = 0;
         for (column, mean) in self.columns.iter_mut().zip(means) {
             let Values::Numbers(values) = &mut column.values else { continue };
             for v in values.iter_mut().filter(|v| v.is_nan()) {
                 *v = *mean;
-                count += 1;
+                values_filled += 1;
             }
         }
-        (count > 0).then(|| format!("{count} missing values replaced by the means of the fitted data"))
+        (values_filled > 0).then_some(Note::FilledWithFittedMeans { values: values_filled })
     }
 
     /// All numeric columns as points.
@@ -325,8 +328,7 @@ impl Table {
         if self.rows == 0 && self.first_row.is_none() {
             return Err(Error::Empty { file: self.source.clone() });
         }
-        // Columns become rows by blocks that stay in the cache. Whether all is finite is found out on the way, where it
-        // was not, on a second.
+        // Columns become rows in blocks that stay in the cache. Only when a value is not finite a second pass finds it.
         let (n, d) = (self.rows, columns.len());
         let (mut data, mut finite) = (vec![0.0; n * d], true);
         for (block, rows) in data.chunks_mut(BLOCK * d).enumerate() {

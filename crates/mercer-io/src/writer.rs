@@ -1,14 +1,14 @@
 //! Tables out.
 
-use std::io::{Cursor, Seek, SeekFrom, Write};
-
-use parquet::errors::ParquetError;
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::npy;
-use crate::parquet_file::ParquetWriter;
-use crate::reader::Format;
-use crate::table::{Column, Table};
+use crate::formats::{Format, RowWriter};
+use crate::table::Table;
+
+/// The output, in messages.
+const OUTPUT: &str = "the output";
 
 /// The bytes of a table in a format. NPY takes the numeric columns only.
 ///
@@ -21,43 +21,27 @@ pub fn write_table(table: &Table, format: Format) -> Result<Vec<u8>> {
 }
 
 /// A table that is written part by part.
-pub struct TableWriter<W: Write + Send> {
-    way: Way<W>,
+pub struct TableWriter<W> {
+    out: Shared<W>,
+    rows_to: Box<dyn RowWriter>,
     format: Format,
     /// Names, and whether the values are numbers; known from the first part.
     columns: Option<Vec<(String, bool)>>,
     rows: u64,
 }
 
-/// How a format is written.
-enum Way<W: Write + Send> {
-    Text(Box<csv::Writer<W>>),
-    Npy(W),
-    /// A writer of Parquet needs to know the columns before it begins.
-    ParquetToBe(W),
-    Parquet(Box<ParquetWriter<W>>),
-    /// After an error.
-    Lost,
-}
-
-impl<W: Write + Send> std::fmt::Debug for TableWriter<W> {
+impl<W> std::fmt::Debug for TableWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TableWriter").field("format", &self.format).field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
-impl<W: Write + Send> TableWriter<W> {
-    /// Nothing yet. NPY takes the numeric columns only.
+impl<W: Write + Send + 'static> TableWriter<W> {
+    /// Begins a table. NPY takes the numeric columns only.
     pub fn new(out: W, format: Format) -> Self {
-        let text =
-            |out, delimiter| Way::Text(Box::new(csv::WriterBuilder::new().delimiter(delimiter).from_writer(out)));
-        let way = match format {
-            Format::Csv => text(out, b','),
-            Format::Tsv => text(out, b'\t'),
-            Format::Npy => Way::Npy(out),
-            Format::Parquet => Way::ParquetToBe(out),
-        };
-        TableWriter { way, format, columns: None, rows: 0 }
+        let out = Shared(Arc::new(Mutex::new(out)));
+        let rows_to = format.writer(Box::new(Shared(Arc::clone(&out.0))));
+        TableWriter { out, rows_to, format, columns: None, rows: 0 }
     }
 
     /// The number of rows that were written.
@@ -71,123 +55,71 @@ impl<W: Write + Send> TableWriter<W> {
     /// When the columns are others, cannot be expressed in the format, or cannot be written.
     pub fn write(&mut self, table: &Table) -> Result<()> {
         let columns: Vec<(String, bool)> = table.columns.iter().map(|c| (c.name.clone(), c.is_numeric())).collect();
-        let first = self.columns.is_none();
         if self.columns.get_or_insert_with(|| columns.clone()) != &columns {
-            return Err(Error::Unsupported {
-                file: table.source.clone(),
-                what: "has other columns than the rows before".into(),
-                help: "rows of one table have the same columns".into(),
-            });
+            let what = "has other columns than the rows before";
+            return Err(Error::advised(&table.source, what, "rows of one table need the same columns"));
         }
-        self.write_rows(table, first).map_err(|e| self.failed(e))?;
+        self.rows_to.write(table).map_err(failed)?;
         self.rows += table.rows() as u64;
         Ok(())
     }
 
-    fn write_rows(&mut self, table: &Table, first: bool) -> std::io::Result<()> {
-        if let Way::ParquetToBe(_) = self.way {
-            let Way::ParquetToBe(out) = std::mem::replace(&mut self.way, Way::Lost) else { return Ok(()) };
-            self.way = Way::Parquet(Box::new(ParquetWriter::new(out, table).map_err(parquet_failed)?));
-        }
-        match &mut self.way {
-            Way::Text(writer) => {
-                let mut write = |fields: Vec<String>| writer.write_record(fields).map_err(text_failed);
-                if first {
-                    write(table.names().into_iter().map(String::from).collect())?;
-                }
-                (0..table.rows()).try_for_each(|i| write(table.columns.iter().map(|c| c.as_text(i)).collect()))
-            }
-            Way::Npy(out) => {
-                if first {
-                    let d = table.columns.iter().filter(|c| c.is_numeric()).count();
-                    out.write_all(&npy::header(0, d))?;
-                }
-                npy::write_rows(table, out)
-            }
-            Way::Parquet(writer) => writer.write(table).map_err(parquet_failed),
-            Way::ParquetToBe(_) | Way::Lost => Err(std::io::Error::other("it could not be begun")),
-        }
-    }
-
-    fn failed(&self, error: std::io::Error) -> Error {
-        Error::io("the output", "written")(error)
-    }
-
-    /// Writes what is still held back, and gives the output back. For outputs that only go forward, like pipes: NPY has
-    /// its number of rows in front, and needs [`TableWriter::finish`].
+    /// Writes what is buffered, and gives the output back. For outputs that cannot seek, like pipes; a format with its
+    /// number of rows in front needs [`TableWriter::finish`].
     ///
     /// # Errors
-    /// When it cannot be written; for NPY.
+    /// When it cannot be written; for formats that do not [write forward](Format::writes_forward).
     pub fn finish_forward(self) -> Result<W> {
-        if self.format == Format::Npy {
-            return Err(Error::Unsupported {
-                file: "the output".into(),
-                what: "cannot be NPY, which has its number of rows in front, when it is written part by part".into(),
-                help: "write it to a file, or as CSV".into(),
-            });
+        if !self.format.writes_forward() {
+            let what = format!("{} cannot be written part by part to an output that cannot seek", self.format.title());
+            return Err(Error::advised(OUTPUT, what, "write it to a file, or as CSV"));
         }
-        self.end()
+        self.end().map(|(out, _)| out).map_err(failed)
     }
 
-    fn end(self) -> Result<W> {
-        let lost = Error::io("the output", "written");
-        let out = match self.way {
-            Way::Text(writer) => writer.into_inner().map_err(csv::IntoInnerError::into_error),
-            Way::Npy(out) | Way::ParquetToBe(out) => Ok(out),
-            Way::Parquet(writer) => writer.finish().map_err(parquet_failed),
-            Way::Lost => Err(std::io::Error::other("it could not be begun")),
-        };
-        let mut out = out.map_err(lost)?;
-        out.flush().map_err(Error::io("the output", "written"))?;
-        Ok(out)
+    /// The output, and what replaces its first bytes.
+    fn end(self) -> io::Result<(W, Option<Vec<u8>>)> {
+        let head = self.rows_to.finish()?;
+        // The writer is gone, and its share of the output with it.
+        let out = Arc::into_inner(self.out.0).ok_or_else(|| io::Error::other("the output is still in use"))?;
+        let mut out = out.into_inner().unwrap_or_else(PoisonError::into_inner);
+        out.flush()?;
+        Ok((out, head))
     }
 }
 
-impl<W: Write + Seek + Send> TableWriter<W> {
-    /// Writes what is still held back, and gives the output back, which begins at its first byte.
+impl<W: Write + Seek + Send + 'static> TableWriter<W> {
+    /// Writes what is buffered, and gives the output back, which begins at its first byte.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn finish(self) -> Result<W> {
-        let (format, rows) = (self.format, self.rows);
-        let d = self.columns.as_ref().map(|columns| columns.iter().filter(|(_, numeric)| *numeric).count());
-        let mut out = self.end()?;
-        if let (Format::Npy, Some(d)) = (format, d) {
-            let put = |out: &mut W| {
+        let end = |(mut out, head): (W, Option<Vec<u8>>)| {
+            if let Some(head) = head {
                 out.seek(SeekFrom::Start(0))?;
-                out.write_all(&npy::header(rows, d))?;
+                out.write_all(&head)?;
                 out.seek(SeekFrom::End(0))?;
-                out.flush()
-            };
-            put(&mut out).map_err(Error::io("the output", "written"))?;
-        }
-        Ok(out)
+                out.flush()?;
+            }
+            Ok(out)
+        };
+        self.end().and_then(end).map_err(failed)
     }
 }
 
-/// What is wrong with the output, as the system says it.
-fn text_failed(error: csv::Error) -> std::io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(e) => e,
-        other => std::io::Error::other(format!("{other:?}")),
-    }
+fn failed(error: io::Error) -> Error {
+    Error::io(OUTPUT, "written")(error)
 }
 
-/// What is wrong with the output, or with what was to be written.
-fn parquet_failed(error: ParquetError) -> std::io::Error {
-    match error {
-        ParquetError::External(e) => match e.downcast::<std::io::Error>() {
-            Ok(e) => *e,
-            Err(e) => std::io::Error::other(e),
-        },
-        e => std::io::Error::other(e),
-    }
-}
+/// An output that a writer of rows uses and that is taken back from it at the end.
+struct Shared<W>(Arc<Mutex<W>>);
 
-/// An empty table with the same columns, which are filled part by part.
-pub(crate) fn like(table: &Table) -> Vec<Column> {
-    let empty = |c: &Column| {
-        if c.is_numeric() { Column::numbers(&c.name, Vec::new()) } else { Column::text(&c.name, Vec::new()) }
-    };
-    table.columns.iter().map(empty).collect()
+impl<W: Write> Write for Shared<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
+    }
 }

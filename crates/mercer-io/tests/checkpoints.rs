@@ -119,7 +119,7 @@ fn what_was_in_memory_goes_on_from_a_folder() {
     let place = folder.path().join("deep/er");
     memory.save_to(&place).expect("saves");
     let again = memory.save_to(&place).expect_err("there is one already");
-    assert!(again.to_string().contains("already") && again.help().is_some(), "{again}");
+    assert!(again.to_string().contains("already") && again.remedy().is_some(), "{again}");
     let resumed = Arc::new(Checkpoint::resume(&place, task()).expect("there"));
     assert!(fit(&x, 4, resumed).expect("goes on") == plain);
 }
@@ -146,7 +146,7 @@ fn a_checkpoint_of_other_work_is_refused_in_words() {
             Ok(_) => panic!("{what} is not the same"),
             Err(e) => {
                 let text = e.to_string();
-                assert!(text.contains(what) && e.help().is_some(), "{what}: {text}");
+                assert!(text.contains(what) && e.remedy().is_some(), "{what}: {text}");
             }
         }
     }
@@ -157,10 +157,10 @@ fn a_checkpoint_of_other_work_is_refused_in_words() {
 fn no_checkpoint_is_written_over_and_none_is_made_up() {
     let folder = saved(&[]);
     let error = Checkpoint::create(folder.path().join("c"), task()).expect_err("there is one already");
-    assert!(error.to_string().contains("already") && error.help().is_some(), "{error}");
+    assert!(error.to_string().contains("already") && error.remedy().is_some(), "{error}");
     for place in ["missing", "."] {
         let error = Checkpoint::resume(folder.path().join(place), task()).expect_err("there is none");
-        assert!(error.to_string().contains("no checkpoint") && error.help().is_some(), "{error}");
+        assert!(error.to_string().contains("no checkpoint") && error.remedy().is_some(), "{error}");
     }
     // A file in its place.
     fs::write(folder.path().join("file"), "text").expect("writes");

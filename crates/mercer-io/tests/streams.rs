@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use mercer_io::{
-    Column, Error, Format, Header, MappedNpy, MappedPoints, Outputs, ReadOptions, Stream, StreamOptions, Table,
-    TableWriter, Values, read, read_with, write_table,
+    Column, Error, FORMATS, Format, Header, MappedNpy, MappedPoints, Note, Outputs, ReadOptions, Stream, StreamOptions,
+    Table, TableWriter, Values, read, read_with, write_table,
 };
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{
@@ -123,14 +123,14 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 fn batches_together_are_the_table() {
     let folder = Folder::new();
     let table = table(2500);
-    for format in [Format::Csv, Format::Tsv, Format::Parquet, Format::Npy] {
+    for &format in FORMATS {
         let bytes = write_table(&table, format).expect("writes");
-        let end = format.extension();
+        let end = format.name();
         let name = folder.put(&format!("t.{end}"), &bytes);
         let whole = read(&name).expect("reads");
         assert_eq!(whole.rows(), 2500);
         same(&name, &whole);
-        if matches!(format, Format::Csv | Format::Tsv) {
+        if format.is_text() {
             for (name, bytes) in [(format!("t.{end}.gz"), gzip(&bytes)), (format!("t.{end}.zst"), zstd(&bytes))] {
                 let name = folder.put(&name, bytes);
                 let unpacked = read(&name).expect("unpacks");
@@ -171,13 +171,13 @@ fn texts_as_people_write_them() {
     // without names, with lines before them, and as text
     let name = folder.put("n.csv", "1,2\n3,4\n");
     let stream = open(&name, 1).expect("opens");
-    assert!(stream.notes()[0].contains("--header yes"));
+    assert_eq!(stream.notes(), [Note::FirstLineIsData]);
     assert_eq!(gathered(&stream).expect("reads"), read(&name).expect("reads").columns);
     let name = folder.put("s.csv", "a comment\nanother\n1,2\n3,oops\n5,6\n");
     let read = ReadOptions { skip: 2, header: Header::No, ..Default::default() };
     let stream = Stream::open(std::slice::from_ref(&name), StreamOptions { read: read.clone(), ..Default::default() });
     let error = gathered(&stream.expect("opens")).expect_err("a word").to_string();
-    assert!(error.contains("line 4, column 'x2': 'oops'"), "{error}");
+    assert!(error.contains("s.csv:4: column 'x2': \"oops\""), "{error}");
     let read = ReadOptions { text: vec!["x2".into()], ..read };
     let stream = Stream::open(&[name], StreamOptions { read, ..Default::default() }).expect("opens");
     assert_eq!(gathered(&stream).expect("reads")[1].as_text(0), "2");
@@ -369,8 +369,8 @@ fn files_and_folders_as_one_table() {
         Table::new("part", columns.collect()).expect("a table")
     };
     let parts = [part(0, 120, &[0, 1, 2, 3]), part(120, 121, &[3, 1, 0, 2]), part(121, 300, &[2, 3, 1, 0])];
-    for format in [Format::Csv, Format::Parquet] {
-        let end = format.extension();
+    for format in [Format::CSV, Format::PARQUET] {
+        let end = format.name();
         let names: Vec<String> = parts
             .iter()
             .enumerate()
@@ -389,7 +389,7 @@ fn files_and_folders_as_one_table() {
         }
     }
     // packed and plain, of one format
-    let csv = write_table(&parts[0], Format::Csv).expect("writes");
+    let csv = write_table(&parts[0], Format::CSV).expect("writes");
     folder.put("packed/a.csv", &csv);
     folder.put("packed/b.csv.gz", gzip(&csv));
     folder.put("packed/c.csv.zst", zstd(&csv));
@@ -403,31 +403,28 @@ fn files_and_folders_as_one_table() {
     let first = folder.path("csv/part-0.csv");
     says(&[first.clone(), folder.put("less.csv", "x,who,y\n1,a,2\n")], &["less.csv", "no column 'z'"]);
     says(&[first.clone(), folder.put("more.csv", "x,who,y,z,w\n1,a,2,3,4\n")], &["more.csv", "a column 'w'"]);
-    says(
-        &[first.clone(), folder.put("word.csv", "x,who,y,z\n1,a,2,three\n")],
-        &["word.csv, line 2, column 'z': 'three'"],
-    );
+    says(&[first.clone(), folder.put("word.csv", "x,who,y,z\n1,a,2,three\n")], &["word.csv:2: column 'z': \"three\""]);
     let text = Table::new("t", vec![Column::text("x", vec!["a".into()])]).expect("a table");
     let number = Table::new("t", vec![Column::numbers("x", vec![1.0])]).expect("a table");
-    let number = folder.put("number.parquet", write_table(&number, Format::Parquet).expect("writes"));
-    let text = folder.put("text.parquet", write_table(&text, Format::Parquet).expect("writes"));
+    let number = folder.put("number.parquet", write_table(&number, Format::PARQUET).expect("writes"));
+    let text = folder.put("text.parquet", write_table(&text, Format::PARQUET).expect("writes"));
     says(&[number, text], &["text.parquet", "column 'x' is text"]);
     let npy = |d: usize| {
         let columns = (0..d).map(|j| Column::numbers(format!("x{j}"), vec![1.0, 2.0])).collect();
-        write_table(&Table::new("t", columns).expect("a table"), Format::Npy).expect("writes")
+        write_table(&Table::new("t", columns).expect("a table"), Format::NPY).expect("writes")
     };
     says(&[folder.put("two.npy", npy(2)), folder.put("three.npy", npy(3))], &["three.npy", "3 columns", "has 2"]);
     folder.put("mixed/a.csv", &csv);
     folder.put("mixed/b.npy", npy(2));
-    says(&[folder.path("mixed")], &["b.npy", "is a table in npy"]);
+    says(&[folder.path("mixed")], &["b.npy", "is NPY"]);
     folder.put("odd/a.csv", &csv);
     folder.put("odd/readme.md", "hello");
-    says(&[folder.path("odd")], &["readme.md", "is no table"]);
+    says(&[folder.path("odd")], &["readme.md", "is not a table"]);
     folder.put("none/.hidden", "x");
-    says(&[folder.path("none")], &["none", "without tables"]);
+    says(&[folder.path("none")], &["none", "no tables"]);
     says(&[folder.path("nobody.csv")], &["nobody.csv", "no such file"]);
     says(&["-".into()], &["standard input", "only once"]);
-    says(&[], &["needs a file"]);
+    says(&[], &["no file is named"]);
     says(&[folder.put("names.csv", "a,b\n")], &["names.csv", "no rows"]);
 }
 
@@ -440,10 +437,10 @@ fn troubles_in_the_middle_have_their_line() {
         text
     };
     for (name, line, parts) in [
-        ("word.csv", "1,oops", "word.csv, line 25000, column 'b': 'oops'"),
-        ("ragged.csv", "1,2,3", "ragged.csv, line 25000: 3 fields"),
-        ("short.csv", "1", "short.csv, line 25000: 1 fields"),
-        ("quoted.csv", "\"1\",\"oops\"", "quoted.csv, line 25000, column 'b': 'oops'"),
+        ("word.csv", "1,oops", "word.csv:25000: column 'b': \"oops\""),
+        ("ragged.csv", "1,2,3", "ragged.csv:25000: 3 fields, expected 2"),
+        ("short.csv", "1", "short.csv:25000: 1 field, expected 2"),
+        ("quoted.csv", "\"1\",\"oops\"", "quoted.csv:25000: column 'b': \"oops\""),
     ] {
         let text = lines(25_000, line);
         for name in [folder.put(name, &text), folder.put(&format!("{name}.zst"), zstd(text.as_bytes()))] {
@@ -459,7 +456,7 @@ fn troubles_in_the_middle_have_their_line() {
     let stream = Stream::open(std::slice::from_ref(&name), StreamOptions { read: read.clone(), ..Default::default() });
     for error in [read_with(&name, &read).expect_err("a word"), gathered(&stream.expect("opens")).expect_err("a word")]
     {
-        assert!(error.to_string().contains("blank.csv, line 9, column 'b': 'oops'"), "{error}");
+        assert!(error.to_string().contains("blank.csv:9: column 'b': \"oops\""), "{error}");
     }
     // a column that is not read is not looked at
     let mut stream = open(&folder.put("word.csv", lines(25_000, "1,oops")), 1000).expect("opens");
@@ -486,9 +483,9 @@ fn what_is_cut_off_is_found_out() {
             }
         }
     }
-    for format in [Format::Parquet, Format::Npy] {
+    for format in [Format::PARQUET, Format::NPY] {
         let bytes = write_table(&table(1000), format).expect("writes");
-        let name = folder.put(&format!("cut.{}", format.extension()), &bytes[..bytes.len() / 2]);
+        let name = folder.put(&format!("cut.{}", format.name()), &bytes[..bytes.len() / 2]);
         assert!(matches!(open(&name, 1000), Err(Error::Damaged { .. })));
     }
     // a small file that unpacks to a large one
@@ -501,7 +498,7 @@ fn what_is_cut_off_is_found_out() {
 #[test]
 fn a_pass_may_end_early() {
     let folder = Folder::new();
-    let name = folder.put("t.parquet", write_table(&table(5000), Format::Parquet).expect("writes"));
+    let name = folder.put("t.parquet", write_table(&table(5000), Format::PARQUET).expect("writes"));
     let stream = open(&name, 100).expect("opens");
     for count in 0..5 {
         assert_eq!(stream.batches().expect("a thread").take(count).filter(Result::is_ok).count(), count);
@@ -511,6 +508,64 @@ fn a_pass_may_end_early() {
     assert!(batches.next().is_none());
 }
 
+/// A field as people write it.
+fn field() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => (-99i32..99).prop_map(|v| v.to_string()),
+        2 => (-1e3f64..1e3).prop_map(|v| v.to_string()),
+        3 => "[a-c]{1,3}",
+        1 => "\"[a-c0-9, \n]{0,4}\"",
+        1 => prop::sample::select(vec!["", "NA", "NAN", "nan", " ", "inf", "-Infinity", "?", "1e999", "\u{fc}", "0x1", "+1"])
+            .prop_map(String::from),
+    ]
+}
+
+/// A text of few columns, now and then with a line of the wrong length.
+fn text() -> impl Strategy<Value = String> {
+    let row = |width: usize| {
+        prop_oneof![
+            30 => prop::collection::vec(field(), width),
+            1 => prop::collection::vec(field(), 0..5),
+        ]
+    };
+    let delimiter = prop::sample::select(vec![",", ";", "\t"]);
+    let end = prop::sample::select(vec!["\n", "\r\n", "\n\n"]);
+    // Rows of numbers in front, so that the first line beyond the sample is met as well.
+    let long = prop_oneof![6 => Just(0usize), 1 => 9_990..10_010usize];
+    let rows =
+        (1usize..4).prop_flat_map(move |width| (Just(width), prop::collection::vec(row(width), 1..12), any::<bool>()));
+    (rows, delimiter, end, long).prop_map(|((width, rows, names), delimiter, end, long)| {
+        let line = |fields: Vec<String>| fields.join(delimiter) + end;
+        let mut text = String::new();
+        if names {
+            text += &line((0..width).map(|c| format!("name{c}")).collect());
+        }
+        (0..long).for_each(|i| text += &line((0..width).map(|c| (i + c).to_string()).collect()));
+        rows.into_iter().for_each(|fields| text += &line(fields));
+        text
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Types, values, notes and errors are the same whether a text is read whole or batch by batch.
+    #[test]
+    fn whole_and_batches_agree(text in text(), batch in prop::sample::select(vec![1usize, 40, 300, 100_000]), packed: bool, header in prop::sample::select(vec![Header::Auto, Header::Yes, Header::No]), skip in 0usize..2) {
+        let folder = Folder::new();
+        let name = if packed { folder.put("t.csv.gz", gzip(text.as_bytes())) } else { folder.put("t.csv", &text) };
+        let read = ReadOptions { header, skip, text: vec!["name1".into()], ..Default::default() };
+        let whole = read_with(&name, &read).map(|t| (bits(&t.columns), t.notes)).map_err(|e| e.to_string());
+        let options = StreamOptions { read: read.clone(), batch_bytes: batch };
+        let stream = Stream::open(std::slice::from_ref(&name), options);
+        let batches = stream.and_then(|s| Ok((s.notes().to_vec(), gathered(&s)?)));
+        let batches = batches.map(|(notes, columns)| (bits(&columns), notes)).map_err(|e| e.to_string());
+        prop_assert_eq!(&whole, &batches);
+        let memory = mercer_io::read_bytes(&name, &std::fs::read(&name).expect("reads"), &read);
+        prop_assert_eq!(whole, memory.map(|t| (bits(&t.columns), t.notes)).map_err(|e| e.to_string()));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -518,11 +573,11 @@ proptest! {
     fn damaged_files_are_errors(places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut in any::<Option<prop::sample::Index>>()) {
         let folder = Folder::new();
         let table = table(200);
-        let csv = write_table(&table, Format::Csv).expect("writes");
+        let csv = write_table(&table, Format::CSV).expect("writes");
         let files = [
-            ("d.parquet", write_table(&table, Format::Parquet).expect("writes")),
+            ("d.parquet", write_table(&table, Format::PARQUET).expect("writes")),
             ("e.parquet", every_type(60, 2)),
-            ("d.npy", write_table(&table, Format::Npy).expect("writes")),
+            ("d.npy", write_table(&table, Format::NPY).expect("writes")),
             ("d.csv.gz", gzip(&csv)),
             ("d.csv.zst", zstd(&csv)),
             ("d.csv", csv),
@@ -554,8 +609,8 @@ fn tables_written_part_by_part_are_those_written_whole() {
         };
         Table::new("part", whole.columns.iter().map(cut).collect()).expect("a table")
     };
-    for format in [Format::Csv, Format::Tsv, Format::Parquet, Format::Npy] {
-        let path = folder.path(&format!("t.{}", format.extension()));
+    for &format in FORMATS {
+        let path = folder.path(&format!("t.{}", format.name()));
         let mut outputs = Outputs::new();
         let mut writer = TableWriter::new(Outputs::stage_file(&path).expect("a file"), format);
         for (from, to) in [(0, 300), (300, 300), (300, 301), (301, 700)] {
@@ -569,12 +624,12 @@ fn tables_written_part_by_part_are_those_written_whole() {
         outputs.commit().expect("commits");
         assert_eq!(std::fs::read(&path).expect("reads"), write_table(&whole, format).expect("writes"), "{format:?}");
         let forward = TableWriter::new(Vec::new(), format).finish_forward();
-        assert_eq!(forward.is_ok(), format != Format::Npy);
+        assert_eq!(forward.is_ok(), format.writes_forward());
     }
     // large parts are row groups of their own
     let large = Table::new("t", (0..90).map(|j| Column::numbers(format!("x{j}"), vec![0.5; 60_000])).collect());
     let large = large.expect("a table");
-    let mut writer = TableWriter::new(std::io::Cursor::new(Vec::new()), Format::Parquet);
+    let mut writer = TableWriter::new(std::io::Cursor::new(Vec::new()), Format::PARQUET);
     (0..3).for_each(|_| writer.write(&large).expect("writes"));
     let bytes = writer.finish().expect("finishes").into_inner();
     let name = folder.put("large.parquet", bytes);

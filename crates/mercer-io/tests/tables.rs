@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
-use mercer_io::{Column, Error, Format, Header, Missing, ReadOptions, Table, Values, read, read_with, write_table};
+use mercer_io::{
+    Column, Error, FORMATS, Format, Header, Missing, Note, ReadOptions, Remedy, Table, Values, read, read_with,
+    write_table,
+};
 
 struct Folder(tempfile::TempDir);
 
@@ -56,7 +59,7 @@ fn headers_may_be_absent() {
     let path = folder.put("n.csv", "1,2\n3,4\n");
     let table = read(&path).expect("reads");
     assert_eq!((table.names(), table.rows()), (vec!["x1", "x2"], 2));
-    assert!(table.notes[0].contains("--header yes"));
+    assert_eq!(table.notes, [Note::FirstLineIsData]);
     let table = read_with(&path, &ReadOptions { header: Header::Yes, ..Default::default() }).expect("reads");
     assert_eq!((table.names(), table.rows()), (vec!["1", "2"], 1));
     let path = folder.put("t.csv", "a,1\nb,2\n");
@@ -83,7 +86,7 @@ fn a_word_among_numbers_is_an_error_wherever_it_stands() {
     let folder = Folder::new();
     for text in ["a,b\noops,2\n3,4\n5,6\n", "a,b\n1,2\n3,4\noops,6\n"] {
         let error = read(&folder.put("w.csv", text)).expect_err("a word").to_string();
-        assert!(error.contains("column 'a': 'oops'"), "{error}");
+        assert!(error.contains("column 'a': \"oops\" is not a number"), "{error}");
     }
     // mostly words: a column of text
     let table = read(&folder.put("codes.csv", "a,b\n1,2\nA3,4\nB7,6\n")).expect("reads");
@@ -99,19 +102,19 @@ fn broken_tables_say_where() {
     let folder = Folder::new();
     let says = |name: &str, bytes: &[u8], parts: &[&str]| {
         let error = read(&folder.put(name, bytes)).expect_err(name);
-        let text = format!("{error}; {}", error.help().unwrap_or_default());
+        let text = format!("{error}; {}", error.remedy().map(|r| r.to_string()).unwrap_or_default());
         for part in parts {
             assert!(text.contains(part), "{name}: {text}");
         }
     };
-    says("text.csv", b"a,b\n1,2\n3,oops\n", &["text.csv, line 3, column 'b'", "'oops'", "--select '!b'"]);
-    says("ragged.csv", b"a,b\n1,2\n3,4,5\n", &["line 3", "3 fields where the lines before have 2"]);
-    says("short.csv", b"a,b\n1,2\n3\n", &["line 3", "1 fields"]);
+    says("text.csv", b"a,b\n1,2\n3,oops\n", &["text.csv:3: column 'b': \"oops\"", "keep column 'b' as text"]);
+    says("ragged.csv", b"a,b\n1,2\n3,4,5\n", &["ragged.csv:3: 3 fields, expected 2", "delimiter"]);
+    says("short.csv", b"a,b\n1,2\n3\n", &["short.csv:3: 1 field, expected 2"]);
     says("empty.csv", b"", &["no rows"]);
     says("onlyheader.csv", b"a,b\n", &["no rows"]);
     says("blank.csv", b"\n\n\n", &["no rows"]);
-    says("twice.csv", b"a,b,a\n1,2,3\n", &["'a' stands twice, as column 1 and column 3"]);
-    says("latin.csv", b"a,b\n1,caf\xe9\n", &["line 2", "not UTF-8"]);
+    says("twice.csv", b"a,b,a\n1,2,3\n", &["duplicate column name 'a' (columns 1 and 3)"]);
+    says("latin.csv", b"a,b\n1,caf\xe9\n", &["latin.csv:2:", "not UTF-8"]);
     says("cut.npy", b"\x93NUMPY\x01\x00\xff\xff{   ", &["NPY", "longer than the file"]);
     says("lies.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f8'}\n", &["NPY", "longer than the file"]);
     says("short.npy", b"\x93NUMPY", &["NPY"]);
@@ -121,7 +124,7 @@ fn broken_tables_say_where() {
     let error = read(folder.0.path().to_str().expect("text")).expect_err("a directory");
     assert!(error.to_string().contains("a directory"));
     assert!(matches!(read("no/such/file.csv"), Err(Error::NotFound { .. })));
-    assert!(read("irs").expect_err("no file").help().expect("help").contains("'iris'"));
+    assert_eq!(read("irs").expect_err("no file").remedy(), Some(Remedy::DidYouMean { name: "iris".into() }));
 }
 
 #[test]
@@ -153,10 +156,12 @@ fn missing_values() {
     assert!(error.to_string().contains("3 missing values in 2 columns (a, b), the first in row 2"), "{error}");
     assert!(data.points().is_err());
     let (mut data, mut kept) = split();
-    data.resolve_missing(Missing::Mean, &mut kept).expect("fills");
+    let note = data.resolve_missing(Missing::Mean, &mut kept).expect("fills");
+    assert_eq!(note, Some(Note::FilledWithColumnMeans { values: 3, columns: 2 }));
     assert_eq!((numbers(&data, "a"), numbers(&data, "b")), (vec![1.0, 3.0, 5.0], vec![2.0, 2.0, 2.0]));
     let (mut data, mut kept) = split();
-    data.resolve_missing(Missing::Drop, &mut kept).expect("drops");
+    let note = data.resolve_missing(Missing::Drop, &mut kept).expect("drops");
+    assert_eq!(note, Some(Note::DroppedRows { rows: 2 }));
     assert_eq!((data.rows(), kept.rows()), (1, 1));
     assert_eq!(kept.column("who").expect("who").as_text(0), "x");
     // infinite values are not missing, and are refused with their place
@@ -177,11 +182,11 @@ fn every_format_reads_back_what_it_wrote() {
         ],
     )
     .expect("a table");
-    for format in [Format::Csv, Format::Tsv, Format::Parquet, Format::Npy] {
-        let path = folder.put(&format!("t.{}", format.extension()), write_table(&table, format).expect("writes"));
+    for &format in FORMATS {
+        let path = folder.put(&format!("t.{}", format.name()), write_table(&table, format).expect("writes"));
         let options = ReadOptions { text: vec!["id, or name".into()], ..Default::default() };
         let back = read_with(&path, &options).expect("reads");
-        if format == Format::Npy {
+        if format == Format::NPY {
             assert_eq!(numbers(&back, "x1"), numbers(&table, "x"));
             assert_eq!(numbers(&back, "x2"), numbers(&table, "y"));
         } else {
@@ -227,9 +232,9 @@ fn npy_of_every_type_and_order() {
 fn damaged_files_never_panic() {
     let folder = Folder::new();
     let table = read("iris").expect("iris");
-    for format in [Format::Npy, Format::Parquet, Format::Csv] {
+    for &format in FORMATS {
         let bytes = write_table(&table, format).expect("writes");
-        let name = format!("d.{}", format.extension());
+        let name = format!("d.{}", format.name());
         for at in (0..bytes.len()).step_by(1 + bytes.len() / 60) {
             let _ = read(&folder.put(&name, &bytes[..at]));
             for flip in [0x01, 0xff] {
@@ -254,5 +259,26 @@ fn embedded_sets_are_what_they_say() {
         assert_eq!(table.rows(), set.rows);
         assert_eq!(table.position(set.label).expect("a label"), set.columns, "{}", set.name);
         assert!(table.columns[..set.columns].iter().all(Column::is_numeric), "{}", set.name);
+    }
+}
+
+/// Errors and remedies are for every front: none of them names a flag of the command.
+#[test]
+fn no_message_names_a_flag() {
+    let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("reads");
+            for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+                let flag = line.match_indices("--").any(|(at, _)| {
+                    line[at + 2..].starts_with(|c: char| c.is_ascii_lowercase()) && line[..at].contains('"')
+                });
+                assert!(!flag, "{}:{}: {line}", path.display(), at + 1);
+            }
+        }
     }
 }

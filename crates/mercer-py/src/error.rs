@@ -20,8 +20,9 @@ pub(crate) fn python(error: mercer::Error) -> PyErr {
 
 /// Returns the matching Python exception for an error of a file.
 pub(crate) fn of_files(error: mercer_io::Error) -> PyErr {
-    let message = match error.help() {
-        Some(help) => format!("{error}; {help}"),
+    // Remedies about reading tables do not occur here, where tables come from Python; the others need no parameter.
+    let message = match error.remedy() {
+        Some(remedy) => format!("{error}; {remedy}"),
         None => error.to_string(),
     };
     match error {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
-use mercer_io::{Column, DATA_SETS, Missing, ReadOptions, Table, Values, read_bytes};
+use mercer_io::{Column, DATA_SETS, Missing, Note, ReadOptions, Table, Values, read_bytes};
 use mercer_view::Colour;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -146,9 +146,14 @@ impl Data {
         value["label"] = json!(self.label);
         value["missing"] = json!(self.missing);
         value["more_columns"] = json!(self.table.columns.len().saturating_sub(MOST_COLUMNS));
-        value["notes"] = json!(self.table.notes);
+        value["notes"] = json!(texts(&self.table.notes));
         value
     }
+}
+
+/// Notes of reading as the page shows them.
+fn texts(notes: &[Note]) -> Vec<String> {
+    notes.iter().map(ToString::to_string).collect()
 }
 
 /// The first column of text with few different values.

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use mercer_io::Remedy;
 use serde_json::json;
 
 /// What went wrong with a request.
@@ -51,26 +52,36 @@ impl From<mercer_io::Error> for Refusal {
     fn from(e: mercer_io::Error) -> Self {
         match e {
             mercer_io::Error::Library(e) => e.into(),
-            mercer_io::Error::Missing { .. } => Refusal {
-                status: StatusCode::UNPROCESSABLE_ENTITY,
-                error: e.to_string(),
-                help: Some("choose under Data what to do about missing values".into()),
-            },
             e => Refusal {
                 status: StatusCode::UNPROCESSABLE_ENTITY,
-                help: Some(by_command(e.help())),
+                help: Some(e.remedy().map_or("correct the file, or choose another".into(), |r| on_the_page(&r))),
                 error: e.to_string(),
             },
         }
     }
 }
 
-/// A remedy that speaks of options is one of the command's.
-fn by_command(help: Option<String>) -> String {
-    match help {
-        Some(help) if help.contains("--") || help.contains("-d") => format!("by the command mercer fit: {help}"),
-        Some(help) => help,
-        None => "mend the file, or choose another".into(),
+/// What to do about an error on the page: with its controls, or by giving the file to the command.
+fn on_the_page(remedy: &Remedy) -> String {
+    let command = |options: &[&str]| {
+        let words = [&["mercer", "explore", "FILE"], options].concat();
+        mercer_view::shell(&words.into_iter().map(String::from).collect::<Vec<_>>())
+    };
+    match remedy {
+        Remedy::HandleMissing | Remedy::FillMissing => "choose under Data how missing values are handled".into(),
+        Remedy::ChooseColumn { .. } | Remedy::ChooseNumericColumns => "choose numeric columns under Data".into(),
+        Remedy::DropColumn { column } => format!("drop column '{column}' under Data"),
+        Remedy::KeepAsLabel { column } => {
+            format!("correct the value, or keep the column as text: {}", command(&["--id", column]))
+        }
+        Remedy::SetDelimiter => {
+            format!("quote fields that contain the delimiter, or set it: {}", command(&["--delimiter", ";"]))
+        }
+        Remedy::IgnoreNames => {
+            format!("rename one of them, or ignore the names: {}", command(&["--header", "no", "--skip", "1"]))
+        }
+        Remedy::RaiseMemory => format!("give the file to the command: {}", command(&["--memory", "8G"])),
+        other => other.to_string(),
     }
 }
 

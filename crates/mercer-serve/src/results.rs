@@ -201,7 +201,7 @@ fn made(result: &FitResult, name: &str, axes: Axes, seed: u64, exec: &Exec) -> R
     let FitResult { recipe, selection, model, scores, .. } = result;
     let Selection { data, columns, points, .. } = &**selection;
     let base = base(&data.name);
-    let csv = |table: &Table| write_table(table, Format::Csv);
+    let csv = |table: &Table| write_table(table, Format::CSV);
     Ok(match name {
         "scores.csv" => {
             let scores = Table::of_points(scores, component);

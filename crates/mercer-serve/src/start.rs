@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use mercer::kernel::registry::{Entry, KERNELS, ParameterKind};
 use mercer_view::ImageFormat;
+use mercer_io::FORMATS;
 use serde_json::{Value, json};
 
 use crate::state::App;
@@ -14,6 +15,7 @@ pub(crate) async fn start(State(app): State<Arc<App>>) -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "kernels": KERNELS.iter().map(kernel).collect::<Vec<_>>(),
+        "formats": FORMATS.iter().map(|f| json!({"title": f.title(), "extensions": f.extensions()})).collect::<Vec<_>>(),
         "palette": mercer_view::PALETTE,
         "ramp": (0..=32).map(|i| mercer_view::ramp(f64::from(i) / 32.0)).collect::<Vec<_>>(),
         "image_formats": ImageFormat::ALL.map(ImageFormat::extension),

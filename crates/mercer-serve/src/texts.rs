@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use mercer_io::{Format, Header};
+use mercer_io::{Format, Header, ReadOptions};
 use mercer_view::shell;
 
 use crate::data::{Data, MissingChoice, Origin};
@@ -107,7 +107,6 @@ impl Texts<'_> {
         let quote = |text: &str| serde_json::to_string(text).unwrap_or_default();
         let list = |names: &[String]| names.iter().map(|n| quote(n)).collect::<Vec<_>>().join(", ");
         let names: Vec<String> = data.table.columns.iter().map(|c| c.name.clone()).collect();
-        let unnamed = names.iter().enumerate().all(|(i, name)| *name == format!("x{}", i + 1));
         let mut text = String::from("import mercer\n");
         let mut file = self.file();
         let mut also = String::new();
@@ -119,31 +118,15 @@ impl Texts<'_> {
             Origin::File { .. } | Origin::Dropped => {}
         }
         also.extend(self.first().map(|line| line + "\n"));
-        let how = &data.how;
-        let read = match how.format.or_else(|| Format::of_name(&file)).unwrap_or(Format::Csv) {
-            Format::Npy => {
-                text += "import numpy as np\n";
-                format!("pd.DataFrame(np.load({}), columns=[{}])", quote(&file), list(&names))
-            }
-            Format::Parquet => format!("pd.read_parquet({})", quote(&file)),
-            format => {
-                let mut read = format!("pd.read_csv({}", quote(&file));
-                match (how.delimiter, format, &data.origin) {
-                    (Some(b'\t'), ..) | (None, Format::Tsv, _) => read += ", sep=\"\\t\"",
-                    (Some(delimiter), ..) => read += &format!(", sep={}", quote(&char::from(delimiter).to_string())),
-                    (None, _, Origin::Embedded) => {}
-                    // pandas detects the delimiter, as mercer does.
-                    (None, ..) => read += ", sep=None, engine=\"python\"",
-                }
-                if how.skip > 0 {
-                    read += &format!(", skiprows={}", how.skip);
-                }
-                if unnamed && how.header != Header::Yes {
-                    read += &format!(", header=None, names=[{}]", list(&names));
-                }
-                read + ")"
-            }
+        let how = match &data.origin {
+            // As `mercer data` writes it.
+            Origin::Embedded => ReadOptions { delimiter: Some(b','), ..ReadOptions::default() },
+            Origin::File { .. } | Origin::Dropped => data.how.clone(),
         };
+        let format = how.format.or_else(|| Format::of_name(&file)).unwrap_or(Format::CSV);
+        let read = format.pandas(&file, &names, &how);
+        text += &read.imports;
+        let read = read.expression;
         let _ = writeln!(text, "import pandas as pd\n\n{also}table = {read}");
         let text_columns = data.table.columns.iter().any(|c| !c.is_numeric() && Some(&c.name) != recipe.label.as_ref());
         let _ = match &recipe.label {
@@ -192,7 +175,7 @@ impl Texts<'_> {
         let how = &data.how;
         let mut options = Vec::new();
         if let Some(format) = how.format {
-            options.push(format!("format: Some(Format::{format:?})"));
+            options.push(format!("format: Some(Format::{})", format.name().to_uppercase()));
         }
         if let Some(delimiter) = how.delimiter {
             options.push(format!("delimiter: Some(b{:?})", char::from(delimiter)));

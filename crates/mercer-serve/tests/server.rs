@@ -349,12 +349,12 @@ fn uploads_good_bad_and_huge() {
         fit(&json!({"data": said["id"], "columns": ["a", "b"], "label": "kind", "kernel": null, "components": 2}));
     assert_eq!(told["command"], "mercer fit 'my data.csv' --label kind -k 2 -o 'my data'", "{told}");
     for (body, what) in [
-        (&b"a,b\n1,2\n3\n"[..], "line 3"),
+        (&b"a,b\n1,2\n3\n"[..], "x.csv:3: 1 field, expected 2"),
         (b"", "no rows"),
         (b"\xff\xfe\x00\x01binary\x00", ""),
         (b"PAR1not a parquet filePAR1", ""),
         (b"\x93NUMPY\x01\x00\x10\x00{'descr': 'nonsense'}", ""),
-        (b"a,a\n1,2\n", "twice"),
+        (b"a,a\n1,2\n", "duplicate column name"),
     ] {
         let answer = asked("POST", "/api/data?name=x.csv", body);
         assert!((400..500).contains(&answer.status), "{} {}", answer.status, String::from_utf8_lossy(&answer.body));

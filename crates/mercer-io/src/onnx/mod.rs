@@ -74,7 +74,7 @@ fn fits(what: &str, found: usize, expected: usize) -> Result<()> {
 }
 
 fn unsupported(what: String) -> Error {
-    Error::Unsupported { file: "ONNX".into(), what, help: "export a fitted model".into() }
+    Error::advised("ONNX", what, "export a fitted model")
 }
 
 /// A graph as it grows: nodes and constants, each with a name of its own.

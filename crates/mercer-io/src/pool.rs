@@ -4,19 +4,20 @@ use std::sync::OnceLock;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Threads of a reader's own: those that compute are not kept waiting, and a panic in one of them is known by the
-/// thread's name to be dealt with. They are started when there is enough to do for them.
+/// The name of the threads that read and decode.
+pub(crate) const THREAD: &str = "mercer-io reader";
+
+/// Threads for decoding alone, so that reading never waits for computing. They are started when there is enough work.
 #[derive(Debug)]
-pub(crate) struct Crew {
-    name: &'static str,
+pub(crate) struct DecodePool {
     threads: usize,
     pool: OnceLock<Option<ThreadPool>>,
 }
 
-impl Crew {
+impl DecodePool {
     /// As many threads as the caller's pool has.
-    pub(crate) fn new(name: &'static str) -> Self {
-        Crew { name, threads: rayon::current_num_threads(), pool: OnceLock::new() }
+    pub(crate) fn new() -> Self {
+        DecodePool { threads: rayon::current_num_threads(), pool: OnceLock::new() }
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -26,8 +27,7 @@ impl Crew {
     /// The pool; `None` when there is one thread only.
     pub(crate) fn pool(&self) -> Option<&ThreadPool> {
         let build = || {
-            let name = self.name;
-            let builder = ThreadPoolBuilder::new().num_threads(self.threads).thread_name(|_| name.into());
+            let builder = ThreadPoolBuilder::new().num_threads(self.threads).thread_name(|_| THREAD.into());
             (self.threads > 1).then(|| builder.build().ok()).flatten()
         };
         self.pool.get_or_init(build).as_ref()

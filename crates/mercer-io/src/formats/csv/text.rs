@@ -1,48 +1,55 @@
-//! A text, read in pieces that end where records end.
+//! A text, read in chunks that end where records end.
 
 use std::io::Read;
 
 use csv::{ByteRecord, ReaderBuilder, Trim};
 
+use crate::compression::Compression;
 use crate::error::{Error, Result};
-use crate::packing::{Packing, cut_off};
+use crate::source::Source;
 
 /// The longest record: a quote that is never closed makes the rest of a file one.
 const LONGEST: usize = 8 << 20;
 
-/// What is read at a time.
+/// Bytes read at a time.
 const STEP: usize = 1 << 20;
 
 /// A text and how far it was read.
-pub(crate) struct Text {
+pub(super) struct Text {
     name: String,
-    packing: Packing,
+    compression: Compression,
     source: Box<dyn Read + Send>,
-    /// What was read and not yet used begins at `start`.
+    /// Bytes that were read and not yet used begin at `start`.
     buffer: Vec<u8>,
     start: usize,
     ended: bool,
     /// The number of the line that `start` is in.
     line: u64,
+    /// Bytes read so far, and at most.
+    read: u64,
+    limit: u64,
 }
 
 /// A record that is read one by one.
-pub(crate) struct Record<'a> {
-    pub(crate) line: u64,
-    pub(crate) fields: &'a ByteRecord,
+pub(super) struct Record<'a> {
+    pub(super) line: u64,
+    pub(super) fields: &'a ByteRecord,
 }
 
-/// Whole lines, in none of which there is a quote.
-pub(crate) struct Chunk<'a> {
-    pub(crate) line: u64,
-    pub(crate) bytes: &'a [u8],
+/// Complete lines without quotes.
+pub(super) struct Chunk<'a> {
+    pub(super) line: u64,
+    pub(super) bytes: &'a [u8],
 }
 
 impl Text {
-    /// The text without a byte order mark and without its first lines.
-    pub(crate) fn open(name: &str, packing: Packing, source: Box<dyn Read + Send>, skip: usize) -> Result<Self> {
-        let (name, buffer) = (name.into(), Vec::new());
-        let mut text = Text { name, packing, source, buffer, start: 0, ended: false, line: 1 };
+    /// Opens the text behind a byte order mark and the lines to be skipped. At most `limit` bytes are read. With
+    /// `prefetch` a compressed text is decompressed ahead by a thread.
+    pub(super) fn open(source: &Source, prefetch: bool, limit: u64) -> Result<Self> {
+        let (name, compression, skip) = (source.name.clone(), source.compression, source.options.skip);
+        let reader = source.location.reader(compression, prefetch).map_err(Error::io(&name, "read"))?;
+        let (buffer, start) = (Vec::new(), 0);
+        let mut text = Text { name, compression, source: reader, buffer, start, ended: false, line: 1, read: 0, limit };
         text.fill(3)?;
         if text.rest().starts_with(b"\xef\xbb\xbf") {
             text.start = 3;
@@ -51,7 +58,7 @@ impl Text {
             let end = text.end_of_line()?;
             text.advance(end);
             if text.ended && text.rest().is_empty() {
-                break; // there are no more lines to pass over
+                break; // no more lines to skip
             }
         }
         Ok(text)
@@ -61,8 +68,8 @@ impl Text {
         &self.buffer[self.start..]
     }
 
-    /// What the text begins with: the first line that is not empty, and more.
-    pub(crate) fn first_lines(&mut self) -> Result<&[u8]> {
+    /// The first line that is not empty, and more.
+    pub(super) fn first_lines(&mut self) -> Result<&[u8]> {
         self.fill(STEP)?;
         while !self.ended && !has_line(self.rest()) {
             self.grow()?;
@@ -78,26 +85,35 @@ impl Text {
         self.buffer.drain(..self.start);
         self.start = 0;
         while self.buffer.len() < count {
-            let before = self.buffer.len();
             let read = (&mut self.source).take(STEP as u64).read_to_end(&mut self.buffer);
             match read {
                 Ok(0) => {
                     self.ended = true;
                     break;
                 }
-                Ok(_) => {}
-                Err(e) if self.packing == Packing::None => return Err(Error::io(&self.name, "read")(e)),
+                Ok(count) => {
+                    self.read += count as u64;
+                    if self.read > self.limit {
+                        return Err(Error::TooLarge { file: self.name.clone(), limit: self.limit });
+                    }
+                }
+                Err(e) if self.compression == Compression::None => return Err(Error::io(&self.name, "read")(e)),
                 Err(e) => {
-                    // What came before the damage is not used: a batch is whole or an error.
-                    let whole = self.line - 1 + newlines(&self.buffer[..self.buffer.len().max(before)]) as u64;
-                    return Err(cut_off(&self.name, self.packing, whole, &e));
+                    // The lines before the damage are not used: a batch is complete or an error.
+                    let complete = self.line - 1 + newlines(&self.buffer) as u64;
+                    return Err(self.compression.damaged(&self.name, complete, &e));
                 }
             }
         }
         Ok(())
     }
 
-    /// Where the first line ends.
+    /// Bytes read so far.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.read
+    }
+
+    /// The end of the first line.
     fn end_of_line(&mut self) -> Result<usize> {
         let mut from = 0;
         loop {
@@ -116,15 +132,15 @@ impl Text {
     fn grow(&mut self) -> Result<()> {
         let count = self.rest().len();
         if count > LONGEST {
-            let what = format!("line {} begins a record of more than {} MB", self.line, LONGEST >> 20);
+            let what = format!("the record at line {} is longer than {} MB", self.line, LONGEST >> 20);
             return Err(Error::damaged(&self.name, "CSV", what));
         }
         self.fill((2 * count).max(STEP))
     }
 
-    /// The length of the next chunk of whole lines, at most `lines` of them and about `bytes` long; `None` where there
-    /// is a quote or another sign that lines may not be records, and at the end.
-    pub(crate) fn plain(&mut self, lines: usize, bytes: usize) -> Result<Option<usize>> {
+    /// The length of the next chunk of complete lines, at most `lines` of them and about `bytes` long; `None` at the end,
+    /// and where lines may not be records, because of a quote or a carriage return alone.
+    pub(super) fn plain(&mut self, lines: usize, bytes: usize) -> Result<Option<usize>> {
         let (mut seen, mut count) = (0, 0);
         let end = loop {
             if let Some(end) = nth_line(self.rest(), &mut seen, &mut count, lines) {
@@ -147,18 +163,18 @@ impl Text {
     }
 
     /// The chunk that [`Text::plain`] found.
-    pub(crate) fn chunk(&self, length: usize) -> Chunk<'_> {
+    pub(super) fn chunk(&self, length: usize) -> Chunk<'_> {
         Chunk { line: self.line, bytes: &self.rest()[..length] }
     }
 
-    /// Goes on behind so many bytes.
-    pub(crate) fn advance(&mut self, length: usize) {
+    /// Skips so many bytes.
+    pub(super) fn advance(&mut self, length: usize) {
         self.line += newlines(&self.rest()[..length]) as u64;
         self.start += length;
     }
 
-    /// Hands over at most `most` records, with quotes as they may be, and returns how many there were: none at the end.
-    pub(crate) fn records(
+    /// Hands over at most `most` records, quoted or not, and returns how many there were: 0 at the end.
+    pub(super) fn records(
         &mut self,
         most: usize,
         delimiter: u8,
@@ -178,7 +194,7 @@ impl Text {
             while count < most {
                 let more = reader.read_byte_record(&mut record).map_err(|e| Error::damaged(&self.name, "CSV", e))?;
                 let end = reader.position().byte() as usize;
-                // A record that ends with what was read may go on in what was not.
+                // A record that ends with the buffer may continue behind it.
                 if !more || (end >= rest.len() && !self.ended) {
                     break;
                 }
@@ -197,7 +213,7 @@ impl Text {
     }
 }
 
-/// Whether there is a line that ends and is not empty.
+/// Whether there is a complete line that is not empty.
 fn has_line(bytes: &[u8]) -> bool {
     bytes.iter().position(|b| !matches!(b, b'\r' | b'\n')).is_some_and(|at| bytes[at..].contains(&b'\n'))
 }
@@ -211,19 +227,19 @@ fn is_plain(bytes: &[u8]) -> bool {
     !bytes.contains(&b'"') && (!bytes.contains(&b'\r') || paired())
 }
 
-/// The length of the empty lines before a record, which are not its own.
-pub(crate) fn blank(bytes: &[u8]) -> usize {
+/// The length of the empty lines before a record.
+fn blank(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count()
 }
 
 /// The number of line ends.
-pub(crate) fn newlines(bytes: &[u8]) -> usize {
-    // Sums of bytes, which vector instructions make; 255 of them fit a byte.
-    let blocks = bytes.chunks(192);
-    blocks.map(|block| usize::from(block.iter().map(|b| u8::from(*b == b'\n')).sum::<u8>())).sum()
+pub(super) fn newlines(bytes: &[u8]) -> usize {
+    // Sums of bytes are vectorised; 192 of them cannot overflow a byte.
+    let count = |block: &[u8]| block.iter().fold(0u8, |sum, b| sum.wrapping_add(u8::from(*b == b'\n')));
+    bytes.chunks(192).map(|block| usize::from(count(block))).sum()
 }
 
-/// The end of line `lines`, when it is there; what was looked at is not looked at again.
+/// The end of line `lines`, when it is there. `seen` and `count` save what was scanned before.
 fn nth_line(bytes: &[u8], seen: &mut usize, count: &mut usize, lines: usize) -> Option<usize> {
     for block in bytes[*seen..].chunks(4096) {
         let here = newlines(block);

@@ -1,19 +1,73 @@
 //! NumPy's NPY in and out.
 
+use std::io;
+use std::sync::Arc;
+
 use npyz::{DType, NpyHeader, Order};
 
-use crate::error::{Error, Result};
-use crate::file_at::FileAt;
-use crate::table::{Column, Table, Values};
+use crate::content::Content;
+use crate::error::{Error, Result, counted};
+use crate::pool::DecodePool;
+use crate::reader::ReadOptions;
+use crate::source::Source;
+use crate::stream::StreamColumn;
+use crate::table::{Table, Values};
+
+use super::{Format, OpenTable, Output, PandasCode, Pass, RowWriter, TableFormat, Wanted, python_list, python_text};
 
 const FORMAT: &str = "NPY";
 
 /// Bytes of rows that are taken apart at a time.
 const BLOCK: usize = 1 << 18;
 
-/// What a file's header says, once it is compared with the size of the file.
+impl Format {
+    /// An array of NumPy. Columns are named x1, x2, ...; those of text are not written.
+    pub const NPY: Format = Format(&Npy);
+}
+
+struct Npy;
+
+impl TableFormat for Npy {
+    fn name(&self) -> &'static str {
+        "npy"
+    }
+
+    fn title(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["npy"]
+    }
+
+    fn recognises(&self, head: &[u8]) -> bool {
+        head.starts_with(b"\x93NUMPY")
+    }
+
+    fn writes_forward(&self) -> bool {
+        false
+    }
+
+    fn pandas(&self, file: &str, names: &[String], _: &ReadOptions) -> PandasCode {
+        let expression = format!("pd.DataFrame(np.load({}), columns=[{}])", python_text(file), python_list(names));
+        PandasCode { imports: "import numpy as np\n".into(), expression }
+    }
+
+    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+        let io = Error::io(&source.name, "read");
+        let header = Header::read(&source.name, &source.location.content().map_err(io)?)?;
+        let columns = (1..=header.d).map(|j| StreamColumn { name: format!("x{j}"), is_numeric: true }).collect();
+        Ok(Arc::new(NpyTable { header, columns }))
+    }
+
+    fn writer(&self, out: Output) -> Box<dyn RowWriter> {
+        Box::new(NpyWriter { out, columns: None, rows: 0 })
+    }
+}
+
+/// The header of a file, checked against the size of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct Header {
     pub(crate) n: u64,
     pub(crate) d: usize,
     /// Where the data begin.
@@ -65,19 +119,16 @@ impl Kind {
     }
 }
 
-impl Facts {
-    /// `head` begins the file, and is as long as the header or longer; `length` is that of the file.
+impl Header {
+    /// `head` is at least the header; `length` is that of the file.
     fn of(name: &str, head: &[u8], length: u64) -> Result<Self> {
         let header = NpyHeader::from_reader(head).map_err(|e| Error::damaged(name, FORMAT, e))?;
         let (n, d) = match *header.shape() {
             [n] => (n, 1),
             [n, d] => (n, d),
             ref shape => {
-                return Err(Error::Unsupported {
-                    file: name.into(),
-                    what: format!("has {} dimensions; a table has 2", shape.len()),
-                    help: "save one two-dimensional array, rows being points".into(),
-                });
+                let what = format!("has {}; a table has 2", counted(shape.len(), "dimension"));
+                return Err(Error::advised(name, what, "save one two-dimensional array, with a row for each point"));
             }
         };
         let DType::Plain(kind) = header.dtype() else { return Err(unsupported(name, &header.dtype().descr())) };
@@ -89,27 +140,22 @@ impl Facts {
         let (fixed, text) = header_size(head);
         let data = n.checked_mul(d).and_then(|c| c.checked_mul(kind.size() as u64));
         if data.and_then(|d| d.checked_add(fixed + text)).is_none_or(|whole| whole > length) {
-            let what = format!("a header of {n} x {d} values in a file of {length} bytes");
+            let what = format!("the header says {n} x {d} values in a file of {length} bytes");
             return Err(Error::damaged(name, FORMAT, what));
         }
         let (c_order, little) = (header.order() == Order::C, !descr.starts_with('>'));
-        Ok(Facts { n, d: d as usize, offset: fixed + text, c_order, little, kind })
+        Ok(Header { n, d: d as usize, offset: fixed + text, c_order, little, kind })
     }
 
-    /// Of a file.
-    pub(crate) fn read(name: &str, file: &FileAt) -> Result<Self> {
+    /// Reads the header.
+    pub(crate) fn read(name: &str, file: &Content) -> Result<Self> {
         let mut head = vec![0; file.len().min(12) as usize];
         file.read_at(&mut head, 0).map_err(Error::io(name, "read"))?;
         check_header(name, &head, file.len())?;
         let (fixed, text) = header_size(&head);
         head.resize((fixed + text) as usize, 0);
         file.read_at(&mut head, 0).map_err(Error::io(name, "read"))?;
-        Facts::of(name, &head, file.len())
-    }
-
-    /// The names of the columns.
-    pub(crate) fn names(&self) -> Vec<String> {
-        (1..=self.d).map(|j| format!("x{j}")).collect()
+        Header::of(name, &head, file.len())
     }
 
     /// The type of rows that can be used as they stand in the file; `None` when they cannot.
@@ -198,59 +244,69 @@ pub(crate) enum Plain {
     F32,
 }
 
-pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Table> {
-    check_header(name, bytes, bytes.len() as u64)?;
-    let facts = Facts::of(name, bytes, bytes.len() as u64)?;
-    let all: Vec<usize> = (0..facts.d).collect();
-    let columns = facts.columns(0, facts.n as usize, &all, |into, at| {
-        // The sizes were compared before.
-        into.copy_from_slice(&bytes[at as usize..at as usize + into.len()]);
-        Ok(())
-    });
-    let columns = columns.map_err(Error::io(name, "read"))?;
-    Table::new(name, facts.names().into_iter().zip(columns).map(|(n, v)| Column::numbers(n, v)).collect())
+/// An array whose header was read.
+#[derive(Debug)]
+struct NpyTable {
+    header: Header,
+    columns: Vec<StreamColumn>,
+}
+
+impl OpenTable for NpyTable {
+    fn columns(&self) -> &[StreamColumn] {
+        &self.columns
+    }
+
+    fn rows(&self) -> Option<u64> {
+        Some(self.header.n)
+    }
+
+    fn has_names(&self) -> bool {
+        false
+    }
+
+    fn pass(&self, source: &Source, wanted: &[Wanted], _: usize, _: u64) -> Result<Box<dyn Pass>> {
+        let content = source.location.content().map_err(Error::io(&source.name, "read"))?;
+        let header = Header::read(&source.name, &content)?;
+        if header.d != self.header.d {
+            return Err(source.changed());
+        }
+        let places = wanted.iter().map(|column| column.place).collect();
+        let numeric = wanted.iter().map(|column| column.is_numeric).collect();
+        Ok(Box::new(NpyPass { name: source.name.clone(), content, header, places, numeric, at: 0 }))
+    }
 }
 
 /// One pass over a file.
-pub(crate) struct NpyPass {
+struct NpyPass {
     name: String,
-    file: FileAt,
-    facts: Facts,
-    kept: Vec<usize>,
+    content: Content,
+    header: Header,
+    places: Vec<usize>,
+    /// Beside files with names, a column may be wanted as text.
+    numeric: Vec<bool>,
     at: u64,
 }
 
-impl NpyPass {
-    pub(crate) fn open(name: &str, kept: Vec<usize>) -> Result<Self> {
-        let file = FileAt::open(name).map_err(Error::io(name, "read"))?;
-        let facts = Facts::read(name, &file)?;
-        Ok(NpyPass { name: name.into(), file, facts, kept, at: 0 })
-    }
-
-    /// The number of columns in the file.
-    pub(crate) fn d(&self) -> usize {
-        self.facts.d
-    }
-
-    /// The next rows, at most so many; `None` at the end.
-    pub(crate) fn next(&mut self, rows: usize) -> Result<Option<Vec<Values>>> {
-        let rows = (self.facts.n - self.at).min(rows as u64) as usize;
+impl Pass for NpyPass {
+    fn next(&mut self, rows: usize, _: &DecodePool) -> Result<Option<Vec<Values>>> {
+        let rows = (self.header.n - self.at).min(rows as u64) as usize;
         if rows == 0 {
             return Ok(None);
         }
-        let read = self.facts.columns(self.at, rows, &self.kept, |into, at| self.file.read_at(into, at));
+        let read = self.header.columns(self.at, rows, &self.places, |into, at| self.content.read_at(into, at));
         let columns = read.map_err(Error::io(&self.name, "read"))?;
         self.at += rows as u64;
-        Ok(Some(columns.into_iter().map(Values::Numbers).collect()))
+        let column = |(values, numeric): (Vec<f64>, &bool)| match numeric {
+            true => Values::Numbers(values),
+            false => Values::Numbers(values).into_text(),
+        };
+        Ok(Some(columns.into_iter().zip(&self.numeric).map(column).collect()))
     }
 }
 
 fn unsupported(name: &str, kind: &str) -> Error {
-    Error::Unsupported {
-        file: name.into(),
-        what: format!("holds values of type {kind}, not real numbers"),
-        help: "save it as float64 or float32".into(),
-    }
+    let what = format!("has values of type {kind}, not real numbers");
+    Error::advised(name, what, "save it as float64 or float32")
 }
 
 /// The size of version and length field, and of the header text that the length field promises.
@@ -264,7 +320,7 @@ fn header_size(bytes: &[u8]) -> (u64, u64) {
 /// The length of the header must fit the file: nothing is allocated for a header that is not there.
 fn check_header(name: &str, head: &[u8], length: u64) -> Result<()> {
     if head.len() < 12 || !head.starts_with(b"\x93NUMPY") {
-        return Err(Error::damaged(name, FORMAT, "it does not begin like one"));
+        return Err(Error::damaged(name, FORMAT, "it does not begin with the NPY signature"));
     }
     let (fixed, text) = header_size(head);
     if fixed + text > length {
@@ -274,35 +330,49 @@ fn check_header(name: &str, head: &[u8], length: u64) -> Result<()> {
 }
 
 /// The header of a float64 array, of the same length for every number of rows.
-pub(crate) fn header(rows: u64, columns: usize) -> Vec<u8> {
+fn header(rows: u64, columns: usize) -> Vec<u8> {
     // Room for the largest number, and data that begin at a multiple of 64.
     let text = |rows: u64| format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
-    let whole = (10 + text(u64::MAX).len() + 1).next_multiple_of(64);
+    let length = (10 + text(u64::MAX).len() + 1).next_multiple_of(64);
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((whole as u16 - 10).to_le_bytes());
+    bytes.extend((length as u16 - 10).to_le_bytes());
     bytes.extend(text(rows).bytes());
-    bytes.resize(whole - 1, b' ');
+    bytes.resize(length - 1, b' ');
     bytes.push(b'\n');
     bytes
 }
 
-/// The numeric columns, row by row.
-pub(crate) fn write_rows(table: &Table, out: &mut impl std::io::Write) -> std::io::Result<()> {
-    let columns: Vec<&Vec<f64>> = table
-        .columns
-        .iter()
-        .filter_map(|c| match &c.values {
+/// An array while it is written. The header has the number of rows, and is written again at the end.
+struct NpyWriter {
+    out: Output,
+    columns: Option<usize>,
+    rows: u64,
+}
+
+impl RowWriter for NpyWriter {
+    fn write(&mut self, rows: &Table) -> io::Result<()> {
+        let numbers = rows.columns.iter().filter_map(|c| match &c.values {
             Values::Numbers(v) => Some(v),
             Values::Text(_) => None,
-        })
-        .collect();
-    let mut bytes = Vec::with_capacity(BLOCK);
-    for i in 0..table.rows() {
-        bytes.extend(columns.iter().flat_map(|c| c[i].to_le_bytes()));
-        if bytes.len() >= BLOCK || i + 1 == table.rows() {
-            out.write_all(&bytes)?;
-            bytes.clear();
+        });
+        let columns: Vec<&Vec<f64>> = numbers.collect();
+        if self.columns.is_none() {
+            self.columns = Some(columns.len());
+            self.out.write_all(&header(0, columns.len()))?;
         }
+        let mut bytes = Vec::with_capacity(BLOCK);
+        for i in 0..rows.rows() {
+            bytes.extend(columns.iter().flat_map(|c| c[i].to_le_bytes()));
+            if bytes.len() >= BLOCK || i + 1 == rows.rows() {
+                self.out.write_all(&bytes)?;
+                bytes.clear();
+            }
+        }
+        self.rows += rows.rows() as u64;
+        Ok(())
     }
-    Ok(())
+
+    fn finish(self: Box<Self>) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.columns.map(|columns| header(self.rows, columns)))
+    }
 }
