@@ -1,4 +1,4 @@
-// What the page asks of its server, and when. Answers are looked at beside the state at that time: it may have moved on.
+// Requests to the server, and when they are made. An answer is used only if it still fits the state when it arrives.
 import { getFloats, getJson, postJson, upload } from "./api.js";
 import { createFits } from "./fits.js";
 import { fitOf, isLive, kernelOfAnyWidth, same, sweepOf } from "./store.js";

@@ -1,4 +1,4 @@
-// Colours of points: by class, by a number, or all alike; what is not selected is faint.
+// Colours of points: by class, by number, or one for all; points that are not selected are faint.
 
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 

@@ -1,4 +1,4 @@
-// A scatter plot of up to a million points: WebGL where there is any, else a plain canvas. Drag to move, wheel or pinch to
+// A scatter plot of up to a million points: WebGL where available, else a 2D canvas. Drag to move, wheel or pinch to
 // zoom, lasso to select, arrow keys and + - 0 to do the same without a mouse.
 
 const VERTEX = `#version 300 es
@@ -18,7 +18,7 @@ void main() {
   colour = vec4(shade.rgb * a, a);
 }`;
 
-// While the view moves, only so many points are drawn; all of them once it rests.
+// Points that are drawn while the view moves; all are drawn once it rests.
 const WHILE_MOVING = 100_000;
 const REST_AFTER = 140;
 const CLICK_WITHIN = 5;
@@ -100,7 +100,7 @@ export class Scatter {
     this.resize();
   }
 
-  // New places; `keep` keeps the view where they are as many as before.
+  // New positions; `keep` keeps the view if their number is the same.
   setPoints(x, y, keep) {
     const fresh = x.length !== this.x.length;
     this.x = x;
@@ -150,7 +150,7 @@ export class Scatter {
     this.draw();
   }
 
-  // A view in which a unit is equally long on both axes, where that leaves most of the room in use.
+  // A view with the same scale on both axes, where that does not waste most of the space.
   even([x0, x1, y0, y1]) {
     if (!this.width) return [x0, x1, y0, y1];
     const { width, height } = this.inner;
@@ -461,7 +461,7 @@ export class Scatter {
     this.tell.onPick(row);
   }
 
-  // The point nearest to a place on the screen, if one is near: a grid tells where to look.
+  // The point nearest to a position on the screen, if one is near, found by a grid.
   nearest(sx, sy) {
     if (this.x.length === 0 || this.isMoving) return -1;
     this.index ??= grid(this.x, this.y, this.extent);
@@ -535,7 +535,7 @@ function extent(x, y) {
   return [...wide(x0, x1), ...wide(y0, y1)];
 }
 
-// Rows in a fixed random order, so that a part of them looks like the whole.
+// Rows in a fixed random order, so that the first ones are a fair sample.
 function shuffled(n) {
   const order = new Uint32Array(n);
   let seed = 1;
@@ -572,7 +572,7 @@ export function ticks(low, high, about) {
   return found;
 }
 
-// A number in a few figures.
+// A number with a few digits.
 export function number(v) {
   if (v === 0) return "0";
   const size = Math.abs(v);

@@ -30,9 +30,9 @@ const INITIAL = {
 
 const UNSELECTED = { selection: null, rows: null, point: null };
 
-// Each action by name: the state and what the action brings give what changes.
+// Each action by name: returns the part of the state that changes.
 const CHANGES = {
-  // Whatever needs no more than being kept.
+  // Values that are stored as they are.
   set: (_, change) => change,
   unselect: () => UNSELECTED,
   added: ({ start }, { data }) => ({ start: { ...start, data: [...start.data, data] } }),
@@ -127,7 +127,7 @@ export const kernelOfAnyWidth = (state) => spelled(state, (p) => p.range.kind !=
 // Small data is fitted while a slider moves.
 export const isLive = ({ data, start }) => data.rows <= start.limits.live;
 
-// What a new fit is made for: everything, but not a slider that moves over large data, nor an expression being typed.
+// What triggers a new fit: everything, except a slider that moves over large data, and an expression being typed.
 export function fitOf(state) {
   if (!state.recipe) return null;
   const { data, recipe, kernel } = state;
@@ -135,7 +135,7 @@ export function fitOf(state) {
   return [data, recipe.columns, recipe.label, recipe.scale, recipe.missing, recipe.components, moves];
 }
 
-// What a sweep is made for. It comes after the first fit of its kernel, not beside it.
+// What a sweep depends on; none before the first fit of the kernel is done.
 export function sweepOf(state) {
   const { recipe, kernel: { method }, shown, data } = state;
   if (!recipe || method === "pca" || method === "expression") return null;

@@ -147,7 +147,7 @@ fn fitted(
     Ok(FitResult { id, recipe, selection, model, scores, pca, notes, plan })
 }
 
-/// Returns what the page is told about a result.
+/// Returns the description of a result that the page gets.
 fn summary(app: &App, result: &FitResult, took: Duration, exec: &Exec) -> Result<Value> {
     let FitResult { recipe, selection, model, scores, pca, .. } = result;
     let Selection { data, columns, points, colour, .. } = &**selection;

@@ -15,7 +15,7 @@ pub(super) static KIND: PlotKind = PlotKind {
     axes: AxesOf::Fixed,
     prepare: |subject, look| {
         let (model, points) = (subject.model()?, subject.points()?);
-        // The kernel is looked at first: `points` copies them.
+        // The kernel is checked first, because `points` copies all points.
         if matches!(model, AnyModel::KernelPca(m) if m.kernel().is_none() && m.points().is_none()) {
             return Err(Unavailable::GivenGramMatrix);
         }

@@ -24,7 +24,7 @@ pub(super) static KIND: PlotKind = PlotKind {
 
 /// Points that are drawn at most: their matrix is quick to compute.
 const MOST_POINTS: usize = 1000;
-/// Cells in a row at most: more cannot be told apart.
+/// Cells in a row at most: more would be too small to see.
 const CELLS: usize = 100;
 /// Number of clusters when there are no labels.
 const CLUSTERS: usize = 3;
