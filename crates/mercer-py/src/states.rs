@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mercer::{
-    AnyModel, Block, BlockFacts, ErrorKind, KernelPca, LandmarkBasis, LandmarkState, PassState, PcaState, Points,
-    RowBlock, Survey,
+    AnyModel, Block, BlockFacts, ErrorKind, KernelPca, LandmarkBasis, LandmarkState, PassState, PcaState, RowBlock,
+    Survey,
 };
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -140,10 +140,6 @@ state_of_points! {
         fn new(d: usize, most: usize, part: u64) -> Self {
             PySurvey(Survey::new(d, most, part))
         }
-
-        fn sample<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
-            table(py, self.0.sample())
-        }
     }
 }
 
@@ -229,7 +225,7 @@ wrapper! {
 /// A block: its number, its rows, and its rows of the vectors.
 type PyBlock<'py> = (u64, PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, f64>);
 
-state! {
+wrapper! {
     /// The sums of one pass over pairs of blocks.
     #[pyclass(module = "mercer._mercer", name = "PassState")]
     PyPassState(PassState) get { squares: f64 } {
@@ -261,13 +257,6 @@ state! {
             let sums = self.0.block(number);
             let sums = sums.ok_or_else(|| PyValueError::new_err(format!("the pass has no block {number}")))?;
             table(py, sums.clone())
-        }
-
-        /// Returns the images, a row per vector, and the Frobenius norm of the matrix.
-        fn finish<'py>(&self, py: Python<'py>, blocks: u64) -> PyResult<(Table<'py>, f64)> {
-            let (y, norm) = self.0.finish(blocks).map_err(python)?;
-            let (n, b) = (y.n(), y.b());
-            Ok((table(py, Points::new(y.as_slice().to_vec(), b, n).map_err(python)?)?, norm))
         }
     }
 }
