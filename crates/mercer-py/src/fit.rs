@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mercer::{
-    AnyModel, Approx, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Landmarks, Pca, Plan, PointsRef, Real,
-    Route, Standardise, SymOp,
+    AnyModel, Approx, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Landmarks, Pca, Plan, PlannedRoute,
+    PointsRef, Real, Route, Standardise, SymOp,
 };
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -94,12 +94,13 @@ pub(crate) fn fit_kernel(
 
 fn fit_points<T: Real>(py: Python<'_>, spec: &KernelPca, x: PointsRef<'_, T>, options: &Options) -> PyResult<Model> {
     let plan = spec.plan(x.n(), x.d(), &options.exec()).map_err(python)?;
-    let model = if plan.passes.is_some() || plan.route == "landmarks" {
-        work(py, options, |exec| spec.fit_with(x, exec))?
-    } else {
+    let model = match plan.route {
         // The decomposition of a stored matrix is not interrupted; its points are few enough to be copied.
-        let (spec, x) = (spec.clone(), x.to_f64());
-        work_apart(py, options, move |exec| spec.fit_with(&x, exec))?
+        PlannedRoute::Dense => {
+            let (spec, x) = (spec.clone(), x.to_f64());
+            work_apart(py, options, move |exec| spec.fit_planned(plan, &x, exec))?
+        }
+        _ => work(py, options, |exec| spec.fit_planned(plan, x, exec))?,
     };
     Ok(Model::new(AnyModel::KernelPca(model)))
 }
@@ -249,7 +250,7 @@ pub(crate) fn plan_kernel(
 ) -> PyResult<PyPlan> {
     let given = kernel.is_none();
     let spec = approximate.of(kernel_pca(kernel.map(read).transpose()?, wanted, tolerance, dense))?;
-    record(if given { spec.plan_given(n, &options.exec()) } else { spec.plan(n, d, &options.exec()) })
+    record(if given { spec.plan_gram(n, &options.exec()) } else { spec.plan(n, d, &options.exec()) })
 }
 
 /// What fitting an operator will do and need.

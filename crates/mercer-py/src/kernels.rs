@@ -1,7 +1,8 @@
 //! Kernels: the table, expressions, and kernel matrices.
 
-use mercer::kernel::registry::KERNELS;
-use mercer::{Bound as BoundKernel, Gamma, Kernel, Length, op};
+use mercer::kernel::registry::{KERNELS, ParameterKind};
+use mercer::kernel::{GaussianWidth, Leaf};
+use mercer::{Bound as BoundKernel, Kernel, op};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -65,47 +66,30 @@ enum Number {
 #[pyfunction]
 pub(crate) fn parse_kernel(text: &str) -> PyResult<ParsedKernel> {
     let kernel = read(text)?;
-    let single = single(&kernel);
+    let leaf = match &kernel {
+        Kernel::Leaf(leaf) => Some(leaf),
+        _ => None,
+    };
     Ok(ParsedKernel {
         text: kernel.to_string(),
         is_psd: kernel.is_psd(),
-        is_bound: is_bound(&kernel),
-        name: single.as_ref().map(|(name, _)| *name),
-        arguments: single.map_or_else(Vec::new, |(_, arguments)| {
-            arguments.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-        }),
+        is_bound: kernel.is_numeric(),
+        name: leaf.map(|leaf| leaf.entry().name),
+        arguments: leaf.map_or_else(Vec::new, numbers),
     })
 }
 
-/// Parameters by name; None stands for a rule that finds the number.
-type Arguments = Vec<(&'static str, Option<Number>)>;
-
-/// Returns the name and the parameters of a kernel that is a single one of the table.
-fn single(kernel: &Kernel) -> Option<(&'static str, Arguments)> {
-    let gamma = |g: Gamma| ("gamma", g.number().map(Number::Real));
-    let length = |l: Length| ("length", l.number().map(Number::Real));
-    let real = |name, value| (name, Some(Number::Real(value)));
-    Some(match *kernel {
-        Kernel::Linear => ("linear", vec![]),
-        Kernel::Cosine => ("cosine", vec![]),
-        Kernel::Gaussian { gamma: g } => ("gaussian", vec![gamma(g)]),
-        Kernel::Laplacian { gamma: g } => ("laplacian", vec![gamma(g)]),
-        Kernel::Sigmoid { gamma: g, coef0 } => ("sigmoid", vec![gamma(g), real("coef0", coef0)]),
-        Kernel::Polynomial { gamma: g, coef0, degree } => {
-            ("polynomial", vec![gamma(g), real("coef0", coef0), ("degree", Some(Number::Whole(degree)))])
-        }
-        Kernel::RationalQuadratic { alpha, length: l } => ("rational_quadratic", vec![real("alpha", alpha), length(l)]),
-        Kernel::Matern { length: l, .. } => ("matern", vec![length(l)]),
-        _ => return None,
-    })
-}
-
-fn is_bound(kernel: &Kernel) -> bool {
-    match kernel {
-        Kernel::Sum(parts) | Kernel::Product(parts) => parts.iter().all(is_bound),
-        Kernel::Scaled(_, kernel) | Kernel::Normalised(kernel) => is_bound(kernel),
-        leaf => single(leaf).is_some_and(|(_, arguments)| arguments.iter().all(|(_, value)| value.is_some())),
+/// Returns the parameters of a kernel that are numbers; a Gaussian width as gamma, however it was written.
+fn numbers(leaf: &Leaf) -> Vec<(&'static str, Number)> {
+    if let Leaf::Gaussian(gaussian) = leaf
+        && let GaussianWidth::Gamma(gamma) = gaussian.width
+    {
+        return gamma.number().map(|v| ("gamma", Number::Real(v))).into_iter().collect();
     }
+    let parameters = leaf.entry().parameters;
+    let whole = |name| parameters.iter().any(|p| p.name == name && p.kind == ParameterKind::Whole);
+    let arguments = leaf.arguments().into_iter().filter_map(|(name, value)| Some((name, value.number()?)));
+    arguments.map(|(name, v)| (name, if whole(name) { Number::Whole(v as u32) } else { Number::Real(v) })).collect()
 }
 
 /// Returns the kernel with numbers in place of rules, taken from these points.

@@ -34,7 +34,6 @@ mod _mercer {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("ColumnTypeError", module.py().get_type::<crate::table::ColumnTypeError>())?;
         module.add("DEFAULT_MEMORY", mercer::DEFAULT_MEMORY)
     }
 }

@@ -15,13 +15,13 @@ pub(crate) struct PyPlan(pub(crate) Plan);
 impl PyPlan {
     #[getter]
     fn route(&self) -> &'static str {
-        self.0.route
+        self.0.route.name()
     }
 
     /// Whether Nystroem landmarks stand for the points.
     #[getter]
     fn uses_landmarks(&self) -> bool {
-        self.0.route == "landmarks"
+        self.0.landmarks().is_some()
     }
 
     /// Why this route was chosen.
@@ -50,7 +50,9 @@ impl PyPlan {
 
     /// Returns the same plan with another reason.
     fn with_why(&self, why: String) -> Self {
-        PyPlan(Plan { why, ..self.0.clone() })
+        let mut plan = self.0.clone();
+        plan.why = why;
+        PyPlan(plan)
     }
 }
 

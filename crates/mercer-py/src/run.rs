@@ -163,7 +163,7 @@ impl<'a, R: Send + 'static> Watch<'a, R> {
         let facts = PyDict::new(py);
         match progress {
             Progress::Landmarks => facts.set_item("stage", "landmarks")?,
-            Progress::Pass { number, reached, wanted, exact } => {
+            Progress::Pass { number, reached, wanted, in_f64: exact } => {
                 facts.set_item("stage", "pass")?;
                 facts.set_item("number", number)?;
                 facts.set_item("residual", reached)?;

@@ -152,7 +152,7 @@ impl Data {
 }
 
 /// Notes of reading as the page shows them.
-fn texts(notes: &[Note]) -> Vec<String> {
+pub(crate) fn texts(notes: &[Note]) -> Vec<String> {
     notes.iter().map(ToString::to_string).collect()
 }
 

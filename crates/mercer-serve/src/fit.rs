@@ -101,9 +101,9 @@ fn progress(to: UnboundedSender<Event>) -> ProgressFn {
         let (at, pass) = &mut *last;
         match progress {
             Progress::Landmarks => send(&to, "progress", &json!({"stage": "landmarks"})),
-            Progress::Pass { number, reached, wanted, exact } => {
+            Progress::Pass { number, reached, wanted, in_f64 } => {
                 *pass =
-                    json!({"stage": "pass", "number": number, "reached": reached, "wanted": wanted, "exact": exact});
+                    json!({"stage": "pass", "number": number, "reached": reached, "wanted": wanted, "exact": in_f64});
                 send(&to, "progress", pass);
             }
             Progress::Tiles { done, of } if at.elapsed() >= PROGRESS_INTERVAL => {

@@ -6,7 +6,7 @@ use mercer::{PcaModel, Points};
 use mercer_io::Table;
 use mercer_view::{Colour, LabelAgreement};
 
-use crate::data::{Data, MissingChoice};
+use crate::data::{Data, MissingChoice, texts};
 use crate::error::{Refusal, Result};
 use crate::recipe::Recipe;
 use crate::state::locked;
@@ -62,8 +62,9 @@ impl Selection {
             MissingChoice::Error | MissingChoice::Mean => None,
         };
         let mut nothing = Table::new(&data.name, Vec::new())?;
-        let mut notes = data.table.notes.clone();
-        notes.extend(table.resolve_missing(recipe.missing.into(), kept.as_mut().unwrap_or(&mut nothing))?);
+        let mut notes = texts(&data.table.notes);
+        let handled = table.resolve_missing(recipe.missing.into(), kept.as_mut().unwrap_or(&mut nothing))?;
+        notes.extend(handled.map(|note| note.to_string()));
         let points = table.points()?;
         let colour = match &recipe.label {
             Some(label) => Colour::of(kept.as_ref().unwrap_or(&data.table).column(label)?),

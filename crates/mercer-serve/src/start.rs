@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use mercer::kernel::registry::{Entry, KERNELS, ParameterKind};
-use mercer_view::ImageFormat;
 use mercer_io::FORMATS;
+use mercer_view::ImageFormat;
 use serde_json::{Value, json};
 
 use crate::state::App;
