@@ -14,7 +14,7 @@ use crate::shown::Shown;
 /// Columns and rows of a plot in characters: by default when the terminal's size is unknown, and at most.
 const USUAL: (usize, usize) = (80, 18);
 const MOST: (usize, usize) = (140, 36);
-/// Lines that stand above and below a picture.
+/// Lines above and below a plot.
 const AROUND: usize = 8;
 
 /// The size of a picture in characters.
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
     }
     let shown = Shown::new(&args.shown, run)?;
     let figure = figure(args, &shown, run)?;
-    // What is to be known about the data; ties among components are told by `fit`.
+    // Notes about the data; those about the model are shown by `fit`.
     let of_model = shown.model.as_ref().map_or(&[][..], AnyModel::notes);
     for note in shown.notes.iter().filter(|note| !of_model.contains(note)) {
         line(&mut terminal.summary(true), "note", note)?;

@@ -6,7 +6,7 @@ use crate::error::{listed, shown};
 
 /// What a user can do about an error, as data: the command names its flags, the page its controls.
 ///
-/// As text it is in words that fit everywhere.
+/// Its text names neither and fits every front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
