@@ -185,7 +185,7 @@ pub(crate) fn split(args: &DataArgs, table: Table, kept_names: &[String], wanted
     Ok(Input { source, points, columns: names, kept, notes, first_row: first_row.unwrap_or(0) })
 }
 
-/// Names that stand for the absence of names.
+/// Whether these are the numbered names of columns without names.
 pub(crate) fn unnamed(names: &[String]) -> bool {
     names.iter().enumerate().all(|(i, n)| *n == format!("x{}", i + 1))
 }

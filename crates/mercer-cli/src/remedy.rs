@@ -8,10 +8,13 @@ pub(crate) fn with_flags(remedy: &Remedy) -> String {
         Remedy::ListDataSets => "`mercer data` lists the embedded data sets".into(),
         Remedy::ChooseNumericColumns => "choose numeric columns with --select; text columns are only labels".into(),
         Remedy::SetDelimiter => "quote fields that contain the delimiter, or set it with --delimiter".into(),
+        Remedy::SkipLines => "skip lines before the table with --skip, or set the delimiter with --delimiter".into(),
         Remedy::KeepAsLabel { column } => {
-            format!("use --id {0} to keep the column as text, or --select {1} to drop it", word(column), not(column))
+            format!("correct the value, or use --id {} to keep the column as text", word(column))
         }
-        Remedy::DropColumn { column } => format!("drop the column with --select {}", not(column)),
+        Remedy::DropColumn { column } => {
+            format!("drop the column with --select {}", word(&format!("!{column}")))
+        }
         Remedy::IgnoreNames => "rename one of them, or ignore the names with --header no --skip 1".into(),
         Remedy::HandleMissing => "use --missing mean or --missing drop".into(),
         Remedy::FillMissing => "use --missing mean, or drop the columns that have most of them with --select".into(),
@@ -36,9 +39,4 @@ pub(crate) fn note(note: &Note) -> String {
 /// A name as a word of the shell, always in quotes.
 fn word(name: &str) -> String {
     format!("'{}'", name.replace('\'', "'\\''"))
-}
-
-/// The selection without a column.
-fn not(column: &str) -> String {
-    word(&format!("!{column}"))
 }

@@ -261,7 +261,7 @@ pub(crate) fn fit(args: &FitArgs, run: &RunArgs, choice: KernelChoice, rows: Row
     Ok(Outcome::Done)
 }
 
-/// Refuses formats whose number of rows stands in front, since it is not known before the last batch.
+/// Refuses formats that begin with the number of rows, which is not known before the last batch.
 fn forward(output: Option<&str>, format: Format) -> Result<()> {
     match output {
         Some("-") if !format.writes_forward() => Err(Failure::Usage(format!(

@@ -283,7 +283,7 @@ fn bad_data_exits_with_one_and_leaves_everything_as_it_was() {
     let run = Run::new();
     run.put("out.scores.csv", "precious\n");
     let cases: &[(&str, &str, &[&str])] = &[
-        ("text.csv", "a,b\n1,2\n3,oops\n5,6\n", &["text.csv:3: column 'b': \"oops\"", "--id 'b'", "--select '!b'"]),
+        ("text.csv", "a,b\n1,2\n3,oops\n5,6\n", &["text.csv:3: column 'b': \"oops\"", "--id 'b'"]),
         ("ragged.csv", "a,b\n1,2\n3\n", &["ragged.csv:3: 1 field, expected 2", "--delimiter"]),
         ("empty.csv", "", &["empty.csv: has no rows"]),
         ("single.csv", "a,b\n1,2\n", &["single.csv: 1 point, but at least 2 are needed", "more rows"]),
@@ -293,6 +293,14 @@ fn bad_data_exits_with_one_and_leaves_everything_as_it_was() {
         ("words.csv", "a,b\nx,y\nz,w\n", &["no numeric column"]),
         ("huge.csv", "a,b\n1e200,2\n-1e200,4\n", &["huge.csv: row 1, column 'a': value 1e200", "rescale"]),
     ];
+    // The remedies work.
+    run.put("mend.csv", "a,b,b\n1,2,oops\n3,4,5\n5,7,6\n");
+    run.ok(&["fit", "mend.csv", "--header", "no", "--skip", "1", "--id", "x3", "-k", "1"]);
+    run.put("mend.csv", "a,b,c\n1,2,inf\n3,4,5\n5,7,6\n");
+    run.ok(&["fit", "mend.csv", "--select", "!c", "-k", "1"]);
+    run.put("mend.csv", "a title\na,b\n1,2\n3,4\n5,7\n");
+    has(&run.fails(1, &["fit", "mend.csv"]), &["mend.csv:2: 2 fields, expected 1", "--skip"]);
+    run.ok(&["fit", "mend.csv", "--skip", "1", "-k", "1"]);
     for (name, text, parts) in cases {
         run.put(name, text);
         has(&run.fails(1, &["fit", name, "-o", "out"]), parts);

@@ -1,4 +1,4 @@
-//! Writing files whole or not at all.
+//! Writing files atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -8,32 +8,32 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
-/// What the names of files end in that are not yet whole: a process that was killed leaves them behind.
+/// The end of the names of unfinished files, which a killed process leaves behind.
 pub(crate) const UNFINISHED: &str = ".mercer-tmp";
 
-/// Files that appear together or not at all: each is written beside its place under another name, and only when all
-/// are safely on disk do they take their places.
+/// Files that are written atomically as a set: each is written under another name beside its target, and all are
+/// renamed when all are on disk.
 #[derive(Debug, Default)]
 pub struct Outputs {
     staged: Vec<(NamedTempFile, PathBuf)>,
-    /// Pipes and devices: there is nothing to replace, they are written to.
+    /// Pipes and devices, which are written to and not replaced.
     direct: Vec<(PathBuf, File)>,
 }
 
-/// A file that is written step by step beside its place, and joins [`Outputs`] when it is whole. When it is dropped
-/// before, nothing is left of it.
+/// A file that is written step by step beside its target, and joins [`Outputs`] when it is complete. Dropping it before
+/// removes it.
 #[derive(Debug)]
 pub struct StagedFile {
     shown: String,
     target: PathBuf,
-    file: Beside,
+    file: Temporary,
 }
 
-/// Where the bytes go for now.
+/// The temporary file.
 #[derive(Debug)]
-enum Beside {
+enum Temporary {
     Named(Box<BufWriter<NamedTempFile>>, Option<fs::Permissions>),
-    /// For pipes and devices, beside which there may be no place: a file without a name.
+    /// For pipes and devices, whose folder may not be writable: a file without a name.
     Unnamed(BufWriter<File>),
 }
 
@@ -42,18 +42,18 @@ impl StagedFile {
         let shown = path.display().to_string();
         let mut permissions = None;
         let mut target = path.to_path_buf();
-        if let Ok(facts) = fs::metadata(path) {
-            if facts.is_dir() {
+        if let Ok(metadata) = fs::metadata(path) {
+            if metadata.is_dir() {
                 return Err(Error::NotRegular { file: shown, what: "a directory" });
             }
-            if !facts.is_file() {
+            if !metadata.is_file() {
                 let file = tempfile::tempfile().map_err(Error::io(&shown, "written"))?;
-                return Ok(StagedFile { shown, target, file: Beside::Unnamed(buffered(file)) });
+                return Ok(StagedFile { shown, target, file: Temporary::Unnamed(buffered(file)) });
             }
-            // A link stays a link: its file is replaced. And what may not be written is not replaced either.
+            // A link stays a link: its target is replaced. A file without write permission is not replaced.
             target = fs::canonicalize(path).map_err(Error::io(&shown, "followed"))?;
             OpenOptions::new().write(true).open(&target).map_err(Error::io(&shown, "written"))?;
-            permissions = Some(facts.permissions());
+            permissions = Some(metadata.permissions());
         } else if fs::symlink_metadata(path).is_ok() {
             return Err(Error::NotRegular { file: shown, what: "a link to nothing" });
         }
@@ -70,7 +70,7 @@ impl StagedFile {
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         let file = builder.tempfile_in(folder).map_err(Error::io(&shown, "written"))?;
-        Ok(StagedFile { shown, target, file: Beside::Named(Box::new(buffered(file)), permissions) })
+        Ok(StagedFile { shown, target, file: Temporary::Named(Box::new(buffered(file)), permissions) })
     }
 }
 
@@ -81,15 +81,15 @@ fn buffered<W: Write>(file: W) -> BufWriter<W> {
 impl Write for StagedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
-            Beside::Named(file, _) => file.write(bytes),
-            Beside::Unnamed(file) => file.write(bytes),
+            Temporary::Named(file, _) => file.write(bytes),
+            Temporary::Unnamed(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.file {
-            Beside::Named(file, _) => file.flush(),
-            Beside::Unnamed(file) => file.flush(),
+            Temporary::Named(file, _) => file.flush(),
+            Temporary::Unnamed(file) => file.flush(),
         }
     }
 }
@@ -97,19 +97,19 @@ impl Write for StagedFile {
 impl Seek for StagedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match &mut self.file {
-            Beside::Named(file, _) => file.seek(to),
-            Beside::Unnamed(file) => file.seek(to),
+            Temporary::Named(file, _) => file.seek(to),
+            Temporary::Unnamed(file) => file.seek(to),
         }
     }
 }
 
 impl Outputs {
-    /// Nothing yet.
+    /// No files.
     pub fn new() -> Self {
         Outputs::default()
     }
 
-    /// Writes `bytes` to disk beside `path`. What stands at `path` is left alone for now.
+    /// Writes `bytes` to disk beside `path`. The file at `path` is not touched before [`Outputs::commit`].
     ///
     /// # Errors
     /// When it cannot be written (a full disk, a missing folder), or when `path` is a directory.
@@ -119,7 +119,8 @@ impl Outputs {
         self.join(file)
     }
 
-    /// A file beside `path`, to be written step by step. What stands at `path` is left alone for now.
+    /// Opens a file beside `path`, to be written step by step. The file at `path` is not touched before
+    /// [`Outputs::commit`].
     ///
     /// # Errors
     /// As [`Outputs::stage`].
@@ -127,15 +128,15 @@ impl Outputs {
         StagedFile::create(path.as_ref())
     }
 
-    /// Takes in a file that is whole.
+    /// Adds a complete file.
     ///
     /// # Errors
-    /// When what is left of it cannot be written.
+    /// When its buffer cannot be written.
     pub fn join(&mut self, file: StagedFile) -> Result<()> {
         let StagedFile { shown, target, file } = file;
         let io = |e| Error::io(&shown, "written")(e);
         match file {
-            Beside::Named(file, permissions) => {
+            Temporary::Named(file, permissions) => {
                 let file = file.into_inner().map_err(|e| io(e.into_error()))?;
                 if let Some(permissions) = permissions {
                     file.as_file().set_permissions(permissions).map_err(io)?;
@@ -143,17 +144,17 @@ impl Outputs {
                 file.as_file().sync_all().map_err(io)?;
                 self.staged.push((file, target));
             }
-            Beside::Unnamed(file) => {
+            Temporary::Unnamed(file) => {
                 self.direct.push((target, file.into_inner().map_err(|e| io(e.into_error()))?));
             }
         }
         Ok(())
     }
 
-    /// Puts all files in their places.
+    /// Renames all files to their targets.
     ///
     /// # Errors
-    /// When one cannot be put there; those before it are then in place, and every one is whole.
+    /// When one cannot be renamed; those before it are then in place, and each file is complete.
     pub fn commit(self) -> Result<()> {
         for (path, mut bytes) in self.direct {
             let io = |e| Error::io(path.display(), "written")(e);
@@ -163,7 +164,7 @@ impl Outputs {
         }
         for (file, path) in self.staged {
             file.persist(&path).map_err(|e| Error::io(path.display(), "written")(e.error))?;
-            // The new name is safe once its folder is.
+            // The new name is on disk once its folder is.
             let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             if let Ok(folder) = File::open(folder) {
                 let _ = folder.sync_all();

@@ -1,4 +1,4 @@
-//! Checkpoints: the passes of a long search, each in a file of its own that is whole or not there.
+//! Checkpoints: the passes of a long search, each in a file that is written atomically.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -23,7 +23,7 @@ const KEY: &str = "mercer";
 const LIMIT: u64 = 64_000_000_000;
 const MANIFEST_LIMIT: u64 = 1_000_000;
 
-/// What was being computed: names and values, all of which must be the same when it goes on.
+/// The settings of a computation: names and values, which must all be the same when it is resumed.
 pub type Task = Vec<(String, String)>;
 
 /// A journal of passes, in memory or in a folder.
@@ -32,7 +32,7 @@ pub struct Checkpoint {
     task: Task,
     folder: Option<PathBuf>,
     passes: Mutex<BTreeMap<usize, (u64, PassResult)>>,
-    /// Passes that are there, in memory or in the folder.
+    /// The number of passes, in memory or in the folder.
     count: Mutex<usize>,
 }
 
@@ -42,9 +42,9 @@ struct Manifest {
     task: Task,
 }
 
-/// What stands beside the images of a pass.
+/// The metadata of a pass file.
 #[derive(Serialize, Deserialize)]
-struct Facts {
+struct PassMetadata {
     format: String,
     pass: usize,
     key: u64,
@@ -53,12 +53,12 @@ struct Facts {
 }
 
 impl Checkpoint {
-    /// Passes are kept in memory, until [`Checkpoint::save_to`] writes them.
+    /// Keeps passes in memory, until [`Checkpoint::save_to`] writes them.
     pub fn in_memory(task: Task) -> Self {
         Checkpoint { task, folder: None, passes: Mutex::default(), count: Mutex::new(0) }
     }
 
-    /// A new checkpoint in a folder, which is made when it is not there.
+    /// Starts a checkpoint in a folder, which is created if needed.
     ///
     /// # Errors
     /// When the folder has a checkpoint already, or cannot be written to.
@@ -72,24 +72,24 @@ impl Checkpoint {
             let what = format!("has pass files but no {MANIFEST}");
             return Err(Error::advised(&shown, what, "remove them, or use another folder"));
         }
-        fs::create_dir_all(folder).map_err(Error::io(&shown, "made"))?;
+        fs::create_dir_all(folder).map_err(Error::io(&shown, "created"))?;
         let manifest = Manifest { format: VERSION.into(), task: task.clone() };
         let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::damaged(&shown, FORMAT, e))?;
         write(&folder.join(MANIFEST), text)?;
         Ok(Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) })
     }
 
-    /// What the checkpoint in a folder is of; `None` when there is none that can be read.
+    /// Returns the settings of the checkpoint in a folder; `None` when there is none that can be read.
     pub fn task_of(folder: impl AsRef<Path>) -> Option<Task> {
         let manifest = folder.as_ref().join(MANIFEST).display().to_string();
         let bytes = read_at_most(&manifest, FORMAT, MANIFEST_LIMIT).ok()?;
         serde_json::from_slice::<Manifest>(&bytes).ok().map(|m| m.task)
     }
 
-    /// Goes on from the checkpoint in a folder.
+    /// Resumes from the checkpoint in a folder.
     ///
     /// # Errors
-    /// When there is none, or when it is of another task.
+    /// When there is none, or when its settings differ.
     pub fn resume(folder: impl AsRef<Path>, task: Task) -> Result<Self> {
         let folder = folder.as_ref();
         let shown = folder.display().to_string();
@@ -121,7 +121,7 @@ impl Checkpoint {
         Ok(this)
     }
 
-    /// How many passes are there.
+    /// The number of passes.
     pub fn passes(&self) -> usize {
         *lock(&self.count)
     }
@@ -131,7 +131,7 @@ impl Checkpoint {
         self.folder.as_deref()
     }
 
-    /// Writes what is in memory to a folder, for [`Checkpoint::resume`].
+    /// Writes the passes in memory to a folder, for [`Checkpoint::resume`].
     ///
     /// # Errors
     /// As [`Checkpoint::create`], and when a file cannot be written.
@@ -143,7 +143,7 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Removes the checkpoint: the work is done.
+    /// Removes the checkpoint.
     ///
     /// # Errors
     /// When a file cannot be removed.
@@ -153,18 +153,18 @@ impl Checkpoint {
             let shown = path.display().to_string();
             fs::remove_file(path).map_err(Error::io(&shown, "removed"))
         };
-        // The passes first: what is left of them would be nobody's.
+        // The passes first: without the manifest they would have no settings.
         for pass in (1..).take_while(|pass| self.file(folder, *pass).is_file()) {
             remove(self.file(folder, pass))?;
         }
-        // And what a process was about to write when it was killed.
+        // And the unfinished files of a killed process.
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().ends_with(UNFINISHED) {
                 remove(entry.path())?;
             }
         }
         remove(folder.join(MANIFEST))?;
-        // The folder goes too, unless somebody keeps something else in it.
+        // Fails if the folder has other files, which is fine.
         let _ = fs::remove_dir(folder);
         Ok(())
     }
@@ -178,13 +178,13 @@ impl Checkpoint {
         let damaged = |what: String| Error::damaged(&shown, FORMAT, what);
         let bytes = read_at_most(&shown, FORMAT, LIMIT)?;
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(e.to_string()))?;
-        let facts = header.metadata().as_ref().and_then(|m| m.get(KEY));
-        let facts = facts.ok_or_else(|| damaged("the metadata of mercer is missing".into()))?;
-        let facts: Facts = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
-        if facts.format != VERSION || facts.pass != pass {
+        let metadata = header.metadata().as_ref().and_then(|m| m.get(KEY));
+        let metadata = metadata.ok_or_else(|| damaged("the metadata of mercer is missing".into()))?;
+        let metadata: PassMetadata = serde_json::from_str(metadata).map_err(|e| damaged(e.to_string()))?;
+        if metadata.format != VERSION || metadata.pass != pass {
             return Err(damaged("it is of another pass or format version".into()));
         }
-        if facts.key != key {
+        if metadata.key != key {
             let advice = "the memory budget, the processor or the version may differ; start again instead of resuming";
             return Err(Error::advised(&shown, "is a pass of other work: checksum mismatch of its input", advice));
         }
@@ -193,9 +193,9 @@ impl Checkpoint {
         let values: Vec<f64> =
             view.data().chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))).collect();
         match (view.dtype(), view.shape()) {
-            (Dtype::F64, &[b, n]) if fingerprint(&values) == facts.images => {
+            (Dtype::F64, &[b, n]) if fingerprint(&values) == metadata.images => {
                 let images = Block::from_columns(values, n, b).ok_or_else(|| damaged("it is too short".into()))?;
-                Ok(PassResult { images, norm: facts.norm })
+                Ok(PassResult { images, norm: metadata.norm })
             }
             _ => Err(damaged("checksum mismatch".into())),
         }
@@ -206,12 +206,13 @@ impl Checkpoint {
         let shown = path.display().to_string();
         let damaged = |e: String| Error::damaged(&shown, FORMAT, e);
         let values = result.images.as_slice();
-        let facts = Facts { format: VERSION.into(), pass, key, images: fingerprint(values), norm: result.norm };
-        let facts = serde_json::to_string(&facts).map_err(|e| damaged(e.to_string()))?;
+        let metadata =
+            PassMetadata { format: VERSION.into(), pass, key, images: fingerprint(values), norm: result.norm };
+        let metadata = serde_json::to_string(&metadata).map_err(|e| damaged(e.to_string()))?;
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let shape = vec![result.images.b(), result.images.n()];
         let view = TensorView::new(Dtype::F64, shape, &bytes).map_err(|e| damaged(e.to_string()))?;
-        let metadata = HashMap::from([(KEY.to_string(), facts)]);
+        let metadata = HashMap::from([(KEY.to_string(), metadata)]);
         write(&path, serialize([("images", view)], Some(metadata)).map_err(|e| damaged(e.to_string()))?)
     }
 }

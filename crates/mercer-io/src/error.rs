@@ -62,6 +62,8 @@ impl Error {
             Error::NotFound { nearest: Some(name), .. } => Remedy::DidYouMean { name: name.clone() },
             Error::NotFound { .. } => Remedy::ListDataSets,
             Error::Empty { .. } => Remedy::Advice("a table has a line of names and at least one row".into()),
+            // A title or a comment, or a delimiter that was not detected.
+            Error::Ragged { expected: 1, .. } => Remedy::SkipLines,
             Error::Ragged { .. } => Remedy::SetDelimiter,
             Error::NotANumber { column, .. } => Remedy::KeepAsLabel { column: column.clone() },
             Error::NotFinite { column, .. } | Error::AllMissing { column, .. } => {

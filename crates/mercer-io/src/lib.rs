@@ -1,12 +1,12 @@
 //! The files of mercer: tables in (CSV, TSV, NPY, Parquet), tables out, model files, and the embedded data sets.
 //!
-//! Readers compare every length with the real size of the file before they allocate; writers write whole files or
-//! nothing at all. Tables that are larger than the memory are read by a [`Stream`], batch by batch.
+//! Readers compare every length with the size of the file before they allocate. Files are written atomically. Tables
+//! larger than memory are read batch by batch by a [`Stream`].
 //!
 //! ```
 //! use mercer::{Gamma, Kernel, KernelPca};
 //! let iris = mercer_io::read("iris")?; // an embedded set, or the path of a file
-//! let points = iris.points()?; // the numeric columns; text columns are kept as labels
+//! let points = iris.points()?; // the numeric columns; text columns are labels
 //! let model = KernelPca::new(Kernel::gaussian(Gamma::OverSigma2(150.0))).components(2).fit(&points)?;
 //! assert_eq!(model.scores().n(), 150);
 //! # Ok::<(), mercer_io::Error>(())

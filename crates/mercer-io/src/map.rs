@@ -9,8 +9,8 @@ use crate::content::Location;
 use crate::error::{Error, Result};
 use crate::formats::npy::{Header, Plain};
 
-/// An NPY file of `float64` or `float32` rows, mapped into memory: the system reads pages as they are looked at, and
-/// forgets them when it needs the memory.
+/// An NPY file of `float64` or `float32` rows, mapped into memory: the system reads pages when they are used,
+/// and drops them when it needs the memory.
 #[derive(Debug)]
 pub struct MappedNpy {
     map: Mmap,
@@ -30,14 +30,14 @@ pub enum MappedPoints<'a> {
 }
 
 impl MappedNpy {
-    /// Maps a file. Its sizes are compared with its header; its values are not looked at.
+    /// Maps a file. Its size is compared with its header; its values are not checked.
     ///
     /// # Errors
     /// When it cannot be read, is damaged, or holds another type or another order of values.
     pub fn open(name: &str) -> Result<Self> {
         let content = Location::File(name.into()).content().map_err(Error::io(name, "read"))?;
         let header = Header::read(name, &content)?;
-        let Some(kind) = header.as_it_is() else {
+        let Some(kind) = header.plain_type() else {
             let what = "cannot be mapped: the values are not rows of little-endian float64 or float32";
             return Err(Error::advised(name, what, "save it with numpy.save, in C order"));
         };
@@ -84,9 +84,8 @@ impl MappedNpy {
 
 #[allow(unsafe_code)]
 fn map(file: &File) -> std::io::Result<Mmap> {
-    // SAFETY: the map is only read, and any bytes are valid numbers. That nobody else changes the file meanwhile cannot
-    // be made sure of, as for every map of a file: who writes to it changes the numbers that are seen, and who
-    // truncates it makes the system end this process (SIGBUS) when a page that is gone is looked at. No memory of
-    // anybody else's is reached either way. Files of this project are replaced, never written over.
+    // SAFETY: the map is only read, and any bytes are valid numbers. Another process can change the file, as with every
+    // map of a file: writing to it changes the numbers, and truncating it ends this process (SIGBUS) when a missing page
+    // is read. No other memory is reached either way. Files of this project are replaced, never overwritten.
     unsafe { Mmap::map(file) }
 }

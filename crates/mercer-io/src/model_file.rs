@@ -16,7 +16,7 @@ use crate::error::{Error, Result, shown};
 use crate::source::read_at_most;
 
 const FORMAT: &str = "model";
-/// The version of the format, and the key of the metadata that it stands under.
+/// The version of the format, and its key in the metadata.
 const VERSION: &str = "mercer-model/1";
 const KEY: &str = "mercer";
 /// No model file is larger: 64 GB.
@@ -200,7 +200,7 @@ impl SavedModel {
         serialize(views, Some(metadata)).map_err(|e| damaged(&e))
     }
 
-    /// Writes the file whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
     /// As [`SavedModel::to_bytes`], and when the file cannot be written.
@@ -213,7 +213,7 @@ impl SavedModel {
     /// Reads the bytes of a file. Nothing in them is trusted: every length and every number is checked.
     ///
     /// # Errors
-    /// When they are not those of a model; `name` stands for the file in the message.
+    /// When they are not those of a model; `name` is the file in the message.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
         let damaged = |what: String| Error::damaged(name, FORMAT, what);
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(e.to_string()))?;

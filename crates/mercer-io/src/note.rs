@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::counted;
 
-/// A decision made while reading, as data. As text it is in words that fit every front.
+/// A decision made while reading, as data. Its text names no flag and fits every front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {

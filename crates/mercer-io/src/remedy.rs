@@ -6,7 +6,7 @@ use crate::error::{listed, shown};
 
 /// What a user can do about an error, as data: the command names its flags, the page its controls.
 ///
-/// As text it is in words that fit everywhere.
+/// Its text names neither and fits every front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -26,7 +26,9 @@ pub enum Remedy {
     ChooseNumericColumns,
     /// Set the delimiter, or quote fields that contain it.
     SetDelimiter,
-    /// Keep the column as a label, or drop it.
+    /// Skip lines before the table, or set the delimiter.
+    SkipLines,
+    /// Keep the column as a label.
     KeepAsLabel {
         /// Its name.
         column: String,
@@ -62,7 +64,10 @@ impl fmt::Display for Remedy {
             Remedy::ChooseColumn { known } => write!(f, "columns: {}", listed(known)),
             Remedy::ChooseNumericColumns => f.write_str("select numeric columns; text columns are only labels"),
             Remedy::SetDelimiter => f.write_str("quote fields that contain the delimiter, or set another delimiter"),
-            Remedy::KeepAsLabel { column } => write!(f, "keep column '{}' as text, or drop it", shown(column)),
+            Remedy::SkipLines => f.write_str("skip the lines before the table, or set the delimiter"),
+            Remedy::KeepAsLabel { column } => {
+                write!(f, "correct the value, or keep column '{}' as text", shown(column))
+            }
             Remedy::DropColumn { column } => write!(f, "drop column '{}'", shown(column)),
             Remedy::IgnoreNames => f.write_str("rename one of them, or read the table without names"),
             Remedy::HandleMissing => f.write_str("fill missing values, or drop the rows that have any"),

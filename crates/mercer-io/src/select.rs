@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(chosen("@numbers,!2"), "a c-d e");
         assert_eq!(chosen("c-d"), "c-d");
         assert_eq!(chosen("@text"), "who");
-        assert!(select(table(), "nobody").is_err());
+        assert!(select(table(), "unknown").is_err());
         assert!(select(table(), "9").is_err());
     }
 }

@@ -95,7 +95,7 @@ impl Source {
     }
 }
 
-/// The files that the names stand for, and the folder if there is just one.
+/// The files of the names, and the folder if it is the only name.
 pub(crate) fn find(names: &[String], options: &ReadOptions) -> Result<(Vec<Source>, Option<String>)> {
     let (mut sources, mut folder) = (Vec::new(), None);
     for name in names {

@@ -50,10 +50,6 @@ impl Values {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     pub(crate) fn clear(&mut self) {
         match self {
             Values::Numbers(v) => v.clear(),

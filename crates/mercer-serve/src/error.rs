@@ -77,6 +77,7 @@ fn on_the_page(remedy: &Remedy) -> String {
         Remedy::SetDelimiter => {
             format!("quote fields that contain the delimiter, or set it: {}", command(&["--delimiter", ";"]))
         }
+        Remedy::SkipLines => format!("skip the lines before the table: {}", command(&["--skip", "1"])),
         Remedy::IgnoreNames => {
             format!("rename one of them, or ignore the names: {}", command(&["--header", "no", "--skip", "1"]))
         }

@@ -17,7 +17,7 @@ use super::{Format, OpenTable, Output, PandasCode, Pass, RowWriter, TableFormat,
 
 const FORMAT: &str = "NPY";
 
-/// Bytes of rows that are taken apart at a time.
+/// Bytes of rows that are converted at a time.
 const BLOCK: usize = 1 << 18;
 
 impl Format {
@@ -74,12 +74,12 @@ pub(crate) struct Header {
     pub(crate) offset: u64,
     pub(crate) c_order: bool,
     little: bool,
-    kind: Kind,
+    kind: DataType,
 }
 
 /// The type of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum DataType {
     F8,
     F4,
     I8,
@@ -92,29 +92,29 @@ enum Kind {
     U1,
 }
 
-impl Kind {
+impl DataType {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
-            "f8" => Kind::F8,
-            "f4" => Kind::F4,
-            "i8" => Kind::I8,
-            "i4" => Kind::I4,
-            "i2" => Kind::I2,
-            "i1" => Kind::I1,
-            "u8" => Kind::U8,
-            "u4" => Kind::U4,
-            "u2" => Kind::U2,
-            "u1" | "b1" => Kind::U1,
+            "f8" => DataType::F8,
+            "f4" => DataType::F4,
+            "i8" => DataType::I8,
+            "i4" => DataType::I4,
+            "i2" => DataType::I2,
+            "i1" => DataType::I1,
+            "u8" => DataType::U8,
+            "u4" => DataType::U4,
+            "u2" => DataType::U2,
+            "u1" | "b1" => DataType::U1,
             _ => return None,
         })
     }
 
     fn size(self) -> usize {
         match self {
-            Kind::F8 | Kind::I8 | Kind::U8 => 8,
-            Kind::F4 | Kind::I4 | Kind::U4 => 4,
-            Kind::I2 | Kind::U2 => 2,
-            Kind::I1 | Kind::U1 => 1,
+            DataType::F8 | DataType::I8 | DataType::U8 => 8,
+            DataType::F4 | DataType::I4 | DataType::U4 => 4,
+            DataType::I2 | DataType::U2 => 2,
+            DataType::I1 | DataType::U1 => 1,
         }
     }
 }
@@ -133,7 +133,7 @@ impl Header {
         };
         let DType::Plain(kind) = header.dtype() else { return Err(unsupported(name, &header.dtype().descr())) };
         let descr = kind.to_string();
-        let kind = descr.get(1..).and_then(Kind::of).ok_or_else(|| unsupported(name, &descr))?;
+        let kind = descr.get(1..).and_then(DataType::of).ok_or_else(|| unsupported(name, &descr))?;
         if n == 0 || d == 0 {
             return Err(Error::Empty { file: name.into() });
         }
@@ -158,12 +158,12 @@ impl Header {
         Header::of(name, &head, file.len())
     }
 
-    /// The type of rows that can be used as they stand in the file; `None` when they cannot.
-    pub(crate) fn as_it_is(&self) -> Option<Plain> {
+    /// The type of rows that can be used without conversion; `None` when they cannot.
+    pub(crate) fn plain_type(&self) -> Option<Plain> {
         let plain = self.c_order && self.little && cfg!(target_endian = "little");
         match self.kind {
-            Kind::F8 if plain => Some(Plain::F64),
-            Kind::F4 if plain => Some(Plain::F32),
+            DataType::F8 if plain => Some(Plain::F64),
+            DataType::F4 if plain => Some(Plain::F32),
             _ => None,
         }
     }
@@ -223,21 +223,21 @@ impl Header {
             }};
         }
         match self.kind {
-            Kind::F8 => of!(f64, |v| v),
-            Kind::F4 => of!(f32, |v| f64::from(v)),
-            Kind::I8 => of!(i64, |v| v as f64),
-            Kind::I4 => of!(i32, |v| f64::from(v)),
-            Kind::I2 => of!(i16, |v| f64::from(v)),
-            Kind::I1 => of!(i8, |v| f64::from(v)),
-            Kind::U8 => of!(u64, |v| v as f64),
-            Kind::U4 => of!(u32, |v| f64::from(v)),
-            Kind::U2 => of!(u16, |v| f64::from(v)),
-            Kind::U1 => of!(u8, |v| f64::from(v)),
+            DataType::F8 => of!(f64, |v| v),
+            DataType::F4 => of!(f32, |v| f64::from(v)),
+            DataType::I8 => of!(i64, |v| v as f64),
+            DataType::I4 => of!(i32, |v| f64::from(v)),
+            DataType::I2 => of!(i16, |v| f64::from(v)),
+            DataType::I1 => of!(i8, |v| f64::from(v)),
+            DataType::U8 => of!(u64, |v| v as f64),
+            DataType::U4 => of!(u32, |v| f64::from(v)),
+            DataType::U2 => of!(u16, |v| f64::from(v)),
+            DataType::U1 => of!(u8, |v| f64::from(v)),
         }
     }
 }
 
-/// Values that can be used as they stand in a file.
+/// Values that can be used without conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plain {
     F64,

@@ -18,7 +18,7 @@ use crate::stream::StreamColumn;
 use crate::table::{Table, check_names};
 
 use super::{Format, OpenTable, Output, PandasCode, Pass, RowWriter, TableFormat, Wanted, python_list, python_text};
-use parse::{Cell, CsvPass};
+use parse::{Cell, Counts, CsvPass, Trouble};
 use text::{Record, Text};
 
 /// Rows that decide whether a column has numbers.
@@ -132,25 +132,20 @@ fn open(source: &Source, delimiter: Option<u8>) -> Result<Arc<dyn OpenTable>> {
         }
     };
     let names = column_names(name, header.then_some(&first), first.len())?;
-    let mut counts = Counts { name, columns: vec![(0, 0); names.len()] };
+    let mut counts = Counts::new(names.len());
+    let wrong = |line: u64| move |trouble: Trouble| trouble.at(name, line, &[]);
     if !header {
-        counts.row(line, &mut first.iter().map(String::as_bytes))?;
+        counts.row(&first).map_err(wrong(line))?;
     }
     if let Some((line, fields)) = &second {
-        counts.row(*line, &mut fields.iter().map(String::as_bytes))?;
+        counts.row(fields).map_err(wrong(*line))?;
     }
-    let mut left = SAMPLE;
-    while left > 0 {
-        match text.records(left, delimiter, |record| counts.row(record.line, &mut record.fields.iter()))? {
-            0 => break,
-            read => left -= read,
-        }
-    }
-    let column = |(name, (numbers, words)): (String, (usize, usize))| {
-        let is_numeric = words <= numbers && !options.text.contains(&name);
+    counts.sample(name, &mut text, delimiter, SAMPLE)?;
+    let columns = names.into_iter().zip(counts.are_numeric()).map(|(name, numeric)| {
+        let is_numeric = numeric && !options.text.contains(&name);
         StreamColumn { name, is_numeric }
-    };
-    let columns = names.into_iter().zip(counts.columns).map(column).collect();
+    });
+    let columns = columns.collect();
     let (dialect, is_empty) = (Dialect { delimiter, header }, header && second.is_none());
     Ok(Arc::new(CsvTable { dialect, columns, notes, is_empty }))
 }
@@ -234,32 +229,6 @@ fn next_row(file: &str, text: &mut Text, delimiter: u8) -> Result<Option<(u64, V
 
 fn utf8<'a>(file: &str, line: u64, field: &'a [u8]) -> Result<&'a str> {
     std::str::from_utf8(field).map_err(|_| Error::NotUtf8 { file: file.into(), line })
-}
-
-/// For each column, how many values are numbers and how many are words.
-struct Counts<'a> {
-    name: &'a str,
-    columns: Vec<(usize, usize)>,
-}
-
-impl Counts<'_> {
-    fn row(&mut self, line: u64, fields: &mut dyn Iterator<Item = &[u8]>) -> Result<()> {
-        let (mut found, expected) = (0, self.columns.len());
-        for field in fields {
-            if let Some((numbers, words)) = self.columns.get_mut(found) {
-                match Cell::of(utf8(self.name, line, field)?) {
-                    Cell::Number(_) => *numbers += 1,
-                    Cell::Word => *words += 1,
-                    Cell::Missing => {}
-                }
-            }
-            found += 1;
-        }
-        match found == expected {
-            true => Ok(()),
-            false => Err(Error::Ragged { file: self.name.into(), line, found, expected }),
-        }
-    }
 }
 
 /// A text while it is written.
