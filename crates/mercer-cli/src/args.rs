@@ -75,10 +75,13 @@ pub(crate) struct RunArgs {
     /// Random seed
     #[arg(long, global = true, default_value_t = 0, value_name = "N")]
     pub(crate) seed: u64,
+    /// The memory budget, found out once.
+    #[arg(skip)]
+    pub(crate) budget: std::sync::OnceLock<u64>,
 }
 
 /// The data and how to read it.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct DataArgs {
     /// Files, a folder, - (standard input), or an embedded data set
     ///

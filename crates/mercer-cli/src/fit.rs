@@ -2,21 +2,18 @@
 
 use std::io::Write;
 
-use mercer::{AnyModel, Approx, Components, KernelPca, Landmarks, Pca, Points, Route};
+use mercer::{AnyModel, Components, Fitted, Points, Spec};
 use mercer_io::{Column, Format, Outputs, SavedModel, StagedFile, Table, TableWriter, write_table};
 use serde_json::json;
 
-use crate::args::{ApproxArg, FitArgs, ModelArgs, RouteArg, RunArgs};
-use crate::input::{self, Input, KernelChoice, class_column, exec, hints, load};
+use crate::args::{FitArgs, RunArgs};
+use crate::input::{self, exec};
 use crate::output::{Failure, Outcome, Result, Terminal, help, json, line, table};
 use crate::progress::Watch;
-use crate::stream;
-use mercer_view::{
-    Axes, Colour, component, describe_kernel, describe_pca, eigenvalue_meaning, short, shown_eigenvalues,
-};
+use crate::rows::Rows;
+use crate::spec::spec;
+use mercer_view::{component, describe_spec, eigenvalue_meaning, short, shown_eigenvalues};
 
-/// Components when nobody says how many.
-pub(crate) const DEFAULT_COMPONENTS: usize = 10;
 /// The name of the memory budget in a checkpoint.
 const BUDGET: &str = "memory budget";
 
@@ -33,86 +30,120 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         ));
     }
     let choice = input::kernel(&args.model.kernel)?;
-    if let Some(rows) = stream::open(&args.data, run, args.stream)? {
-        return stream::fit(args, run, choice, rows, terminal);
-    }
-    let data = load(&args.data, run)?;
-    let exec = exec(run);
-    let shape = (data.points.n(), data.points.d());
-    let spec = Spec::new(&args.model, choice, shape, run)?;
+    let rows = Rows::open(&args.data, run, args.stream)?;
+    let spec = spec(&args.model, choice, rows.d(), run)?;
+    let rows = rows.ready_for(&spec, args)?;
+    let (watch, exec) = watched(args, run, &spec, &rows, terminal)?;
     if args.explain {
-        return explain(&data.describe(), &spec.describe(&args.model), spec.plan(shape, &exec), &exec, terminal);
+        watch.failed();
+        return explain(&rows.describe_unread(), &spec, rows.plan(&spec, &exec), &exec, terminal);
     }
-    let plan = spec.plan(shape, &exec).map_err(|e| data.about(e))?;
-    if plan.route == "landmarks" && args.checkpoint.is_some() {
+    let plan = rows.plan(&spec, &exec).map_err(|e| rows.about(e)).inspect_err(|_| watch.failed())?;
+    if plan.landmarks().is_some() && args.checkpoint.is_some() {
+        watch.failed();
         return Err(Failure::Usage("the argument '--checkpoint' is for exact components: add '--approx none'".into()));
     }
-
-    let (model, scores, watch) = spec.fit_watched(args, &data, run, exec, terminal)?;
-    let saved = SavedModel { model, columns: data.columns.clone(), front: None };
+    let why = plan.why.clone();
+    let fitted = match rows.fit(&spec, plan, &watch, &exec) {
+        Ok(fitted) => fitted,
+        Err(Failure::Interrupted { .. }) => return Err(watch.interrupted(args.output.as_deref())),
+        Err(e) => {
+            watch.failed();
+            return Err(e);
+        }
+    };
+    watch.clear();
+    let Fitted { model, n, ranges, notes, .. } = fitted;
+    let saved = SavedModel { model, columns: rows.columns().to_vec(), front: None, spec: Some(spec.clone()) };
     let show = !args.no_plot && !args.json && !to_stdout && terminal.is_terminal();
-    let picture = (show && scores.d() > 0).then(|| {
-        let colour = class_column(&data, &args.data).map_or(Colour::None, Colour::of);
-        let title = format!("{}: {}", data.source, mercer_view::title(&saved.model));
-        mercer_view::scores(&title, &scores, Some(&saved.model), &colour, Axes::default(), None)
-    });
-    let scores = data.beside(Table::of_points(&scores, component))?;
     let written = match args.output.as_deref() {
         Some("-") => {
-            terminal.data(&write_table(&scores, args.format)?)?;
+            rows.print_scores(&saved, true, false, args.format, &watch, &exec, terminal)?;
             Vec::new()
         }
         Some(prefix) => {
             let mut written = Written::new(prefix, args.format);
             if !args.no_scores {
-                written.stage("scores", &scores)?;
+                let out = written.begin("scores")?;
+                written.join(rows.write_scores(&saved, true, false, out, &watch, &exec)?.0)?;
             }
             written.finish(&saved)?
         }
         None => Vec::new(),
     };
+    let figure = if show { rows.scores_figure(&saved, args, &exec)? } else { None };
     // Only now: results that cannot be written can still be had from the checkpoint.
-    watch.map_or(Ok(()), Watch::done)?;
+    watch.done()?;
+    let notes: Vec<String> =
+        rows.notes().into_iter().chain(notes).chain(rows.hints(&ranges, args.model.scale)).collect();
     if args.json {
         let facts = json!({
-            "source": data.source, "rows": data.points.n(), "columns": data.columns, "kept": data.kept.names(),
-            "notes": data.notes(),
+            "source": rows.source(), "rows": n, "columns": rows.columns(), "kept": rows.labels(), "notes": notes,
         });
         return json(&mut terminal.out, &summary_json(&saved, facts, &written));
     }
-    let told = Told {
-        data: data.describe(),
-        names: args.data.data.clone(),
-        notes: data.notes().into_iter().chain(hints(&data, args.model.scale)).collect(),
-        why: plan.why,
-    };
-    summarise(args, &spec, &told, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
-    if let Some(picture) = picture {
-        crate::plot::after_fit(&picture, &mut *terminal.summary(to_stdout))?;
+    let summary = Summary { data: rows.describe(n), notes, why, model: rows.describe_model(&spec, &saved.model) };
+    summarise(args, &summary, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
+    if let Some(figure) = figure {
+        crate::plot::after_fit(&figure, &mut *terminal.summary(to_stdout))?;
     }
     Ok(Outcome::Done)
 }
 
-/// What a summary says beside the model.
-pub(crate) struct Told {
-    /// The data in a line, and its names.
-    pub(crate) data: String,
-    pub(crate) names: Vec<String>,
-    pub(crate) notes: Vec<String>,
-    /// Why it was done so.
-    pub(crate) why: String,
+/// Progress, Ctrl-C and, for passes over a Gram matrix, a checkpoint; with the budget that an interrupted fit had.
+fn watched(
+    args: &FitArgs,
+    run: &RunArgs,
+    spec: &Spec,
+    rows: &Rows,
+    terminal: &Terminal,
+) -> Result<(Watch, mercer::Exec)> {
+    let exec = exec(run);
+    let (Spec::KernelPca(_), Some(points)) = (spec, rows.points()) else {
+        return Ok(match rows.is_whole() {
+            true => (Watch::none(), exec), // Ctrl-C ends the process
+            false => Watch::of_rows(terminal.is_quiet(), exec),
+        });
+    };
+    // The plan depends on the budget, which depends on what is free, unless it is given: what was planned stays.
+    let earlier = args.checkpoint.as_ref().filter(|_| args.resume).and_then(mercer_io::Checkpoint::task_of);
+    let earlier = earlier.unwrap_or_default().into_iter().find(|(name, _)| name == BUDGET);
+    let earlier = earlier.and_then(|(_, value)| value.parse().ok());
+    let exec = match run.memory.or(earlier) {
+        Some(budget) => exec.memory(budget),
+        None => exec,
+    };
+    let fingerprint = mercer::fingerprint(points.as_slice());
+    let task = [
+        ("data", format!("{} x {} with fingerprint {fingerprint:016x}", points.n(), points.d())),
+        ("spec", serde_json::to_string(spec).map_err(|e| Failure::Usage(e.to_string()))?),
+        ("seed", run.seed.to_string()),
+        (BUDGET, earlier.unwrap_or(exec.memory_budget()).to_string()),
+        ("version", env!("CARGO_PKG_VERSION").to_string()),
+    ];
+    let task = task.map(|(name, value)| (name.to_string(), value)).to_vec();
+    Watch::of_passes(args, task, terminal.is_quiet(), exec)
 }
 
-pub(crate) fn explain(
+/// What a summary says beside the model.
+pub(crate) struct Summary {
+    data: String,
+    model: String,
+    notes: Vec<String>,
+    /// Why it was done so.
+    why: String,
+}
+
+fn explain(
     data: &str,
-    model: &str,
+    spec: &Spec,
     plan: mercer::Result<mercer::Plan>,
     exec: &mercer::Exec,
     terminal: &mut Terminal,
 ) -> Result {
     let out = &mut terminal.out;
     line(out, "data", data)?;
-    line(out, "model", model)?;
+    line(out, "model", describe_spec(spec))?;
     line(out, "budget", format!("{} (--memory)", mercer::Bytes(u128::from(exec.memory_budget()))))?;
     match plan {
         Ok(plan) => {
@@ -125,211 +156,6 @@ pub(crate) fn explain(
             Ok(Outcome::DoesNotHold)
         }
     }
-}
-
-/// What is fitted.
-pub(crate) enum Spec {
-    Pca(Pca),
-    /// The flag: the data is itself a Gram matrix.
-    Kernel(KernelPca, bool),
-}
-
-impl Spec {
-    /// For n points of d dimensions, n being as large as it gets where it is not known.
-    pub(crate) fn new(args: &ModelArgs, choice: KernelChoice, (n, d): (usize, usize), run: &RunArgs) -> Result<Self> {
-        let (kernel, precomputed) = match choice {
-            KernelChoice::Kernel(kernel) => (KernelPca::new(kernel), false),
-            KernelChoice::Precomputed if args.scale => {
-                return Err(Failure::Usage("the argument '--scale' cannot be used with '--kernel precomputed'".into()));
-            }
-            KernelChoice::Precomputed => (KernelPca::custom(), true),
-            KernelChoice::None => {
-                let embedding = args.embed.clone().unwrap_or(mercer::Embedding::Identity);
-                let most = embedding.features(d).unwrap_or(u128::MAX).min(n as u128);
-                let default = Components::Count((DEFAULT_COMPONENTS as u128).min(most) as usize);
-                let route = match args.route {
-                    RouteArg::Auto => Route::Auto,
-                    RouteArg::Covariance => Route::Covariance,
-                    RouteArg::Gram => Route::Gram,
-                    RouteArg::Svd => Route::Svd,
-                };
-                return Ok(Spec::Pca(
-                    Pca::new()
-                        .components(args.components.unwrap_or(default))
-                        .center(!args.no_center)
-                        .standardise(args.scale)
-                        .whiten(args.whiten)
-                        .route(route)
-                        .embed(embedding),
-                ));
-            }
-        };
-        let components = args.components.unwrap_or(Components::Count(DEFAULT_COMPONENTS.min(n)));
-        let mut kernel = kernel.components(components).standardise(args.scale);
-        if precomputed
-            && (args.landmarks.is_some() || args.trace_error.is_some() || matches!(args.approx, ApproxArg::Nystroem(_)))
-        {
-            return Err(Failure::Usage("landmarks are points, and '--kernel precomputed' has none".into()));
-        }
-        if !precomputed {
-            kernel = kernel.approx(approx(args, d, run)?);
-        }
-        if let Some(tolerance) = args.tolerance {
-            kernel = kernel.tolerance(tolerance);
-        }
-        Ok(Spec::Kernel(kernel, precomputed))
-    }
-
-    /// What the fit will do and need.
-    pub(crate) fn plan(&self, (n, d): (usize, usize), exec: &mercer::Exec) -> mercer::Result<mercer::Plan> {
-        // As the fit, which keeps the results of its passes.
-        let exec = exec.clone().journal(std::sync::Arc::new(mercer_io::Checkpoint::in_memory(Vec::new())));
-        match self {
-            Spec::Pca(pca) => pca.plan(n, d, &exec),
-            Spec::Kernel(kernel, true) => kernel.plan_given(n, &exec),
-            Spec::Kernel(kernel, false) => kernel.plan(n, d, &exec),
-        }
-    }
-
-    pub(crate) fn fit(&self, x: &Points<f64>, exec: &mercer::Exec) -> mercer::Result<(AnyModel, Points<f64>)> {
-        match self {
-            Spec::Pca(pca) => {
-                let model = pca.fit_with(x, exec)?;
-                let scores = model.transform_with(x, exec)?;
-                Ok((AnyModel::Pca(model), scores))
-            }
-            Spec::Kernel(kernel, true) => {
-                let model = kernel.fit_gram_with(x, exec)?;
-                let scores = model.scores();
-                Ok((AnyModel::KernelPca(model), scores))
-            }
-            Spec::Kernel(kernel, false) => {
-                let model = kernel.fit_with(x, exec)?;
-                // Landmarks are not all points.
-                let scores = if model.is_exact() { model.scores() } else { model.transform_with(x, exec)? };
-                Ok((AnyModel::KernelPca(model), scores))
-            }
-        }
-    }
-
-    /// As [`Spec::fit`], with progress, Ctrl-C and checkpoints for kernels, whose fits can be long.
-    fn fit_watched(
-        &self,
-        args: &FitArgs,
-        data: &Input,
-        run: &RunArgs,
-        exec: mercer::Exec,
-        terminal: &Terminal,
-    ) -> Result<(AnyModel, Points<f64>, Option<Watch>)> {
-        if matches!(self, Spec::Pca(_)) {
-            let (model, scores) = self.fit(&data.points, &exec).map_err(|e| data.about(e))?;
-            return Ok((model, scores, None));
-        }
-        // The plan depends on the budget, which depends on what is free, unless it is told: what was planned stays.
-        let earlier = args.checkpoint.as_ref().filter(|_| args.resume).and_then(mercer_io::Checkpoint::task_of);
-        let earlier = earlier.unwrap_or_default().into_iter().find(|(name, _)| name == BUDGET);
-        let earlier = earlier.and_then(|(_, value)| value.parse().ok());
-        let free = exec.memory_budget();
-        let exec = exec.memory(run.memory.or(earlier).unwrap_or(free));
-        let budget = earlier.unwrap_or(exec.memory_budget());
-        let (watch, exec) = Watch::new(args, self.task(args, data, run, budget), terminal.is_quiet(), exec)?;
-        match self.fit(&data.points, &exec) {
-            Ok((model, scores)) => {
-                watch.clear();
-                Ok((model, scores, Some(watch)))
-            }
-            Err(e) if *e.kind() == mercer::ErrorKind::Cancelled => Err(watch.interrupted(args.output.as_deref())),
-            Err(e) => {
-                watch.failed();
-                Err(data.about(e))
-            }
-        }
-    }
-
-    /// All that the passes of a fit depend on.
-    fn task(&self, args: &FitArgs, data: &Input, run: &RunArgs, budget: u64) -> Vec<(String, String)> {
-        let (n, d) = (data.points.n(), data.points.d());
-        let components = args.model.components.map_or("the default".to_string(), |k| k.to_string());
-        let tolerance = args.model.tolerance.map_or("the default".to_string(), |t| t.to_string());
-        let facts = [
-            ("data", format!("{n} x {d} with fingerprint {:016x}", mercer::fingerprint(data.points.as_slice()))),
-            ("model", format!("{}, {:?}", self.describe(&args.model), args.model.approx)),
-            ("number of components", components),
-            ("tolerance", tolerance),
-            ("seed", run.seed.to_string()),
-            (BUDGET, budget.to_string()),
-            ("version", env!("CARGO_PKG_VERSION").to_string()),
-        ];
-        facts.map(|(name, value)| (name.to_string(), value)).to_vec()
-    }
-
-    pub(crate) fn describe(&self, args: &ModelArgs) -> String {
-        match self {
-            Spec::Kernel(_, true) => describe_kernel(None, false),
-            Spec::Kernel(kernel, false) => describe_kernel(Some(kernel.kernel()), args.scale),
-            Spec::Pca(_) => {
-                let embedding = args.embed.clone().unwrap_or(mercer::Embedding::Identity);
-                describe_pca(!args.no_center, args.scale, args.whiten, &embedding)
-            }
-        }
-    }
-}
-
-/// How landmarks are chosen.
-fn approx(args: &ModelArgs, d: usize, run: &RunArgs) -> Result<Approx> {
-    let wanted = match args.approx {
-        ApproxArg::None if args.landmarks.is_some() || args.trace_error.is_some() => {
-            return Err(Failure::Usage("landmarks are not for exact components: leave out '--approx none'".into()));
-        }
-        ApproxArg::None => return Ok(Approx::None),
-        // Whoever states a tolerance wants the exact components.
-        ApproxArg::Auto if args.landmarks.is_none() && args.trace_error.is_none() => {
-            return Ok(if args.tolerance.is_some() { Approx::None } else { Approx::Auto });
-        }
-        ApproxArg::Auto => None,
-        ApproxArg::Nystroem(m) => m,
-    };
-    if args.tolerance.is_some() {
-        return Err(Failure::Usage(
-            "the argument '--tolerance' is for exact components, and these are by landmarks".into(),
-        ));
-    }
-    if let Some(share) = args.trace_error {
-        if !(share > 0.0 && share < 1.0) {
-            return Err(Failure::Usage(format!(
-                "'--trace-error' is a share of the variance between 0 and 1, not {share}"
-            )));
-        }
-        if wanted.is_some() {
-            return Err(Failure::Usage(
-                "a number of landmarks cannot be used with '--trace-error', which finds it".into(),
-            ));
-        }
-        return Ok(Approx::Landmarks(Landmarks::TraceError(share)));
-    }
-    let Landmarks::KMeans(usual) = Landmarks::default() else { unreachable!("the default is a number of centres") };
-    let m = wanted.unwrap_or(usual);
-    Ok(Approx::Landmarks(match args.landmarks.as_deref() {
-        None | Some("kmeans") => Landmarks::KMeans(m),
-        Some("uniform") => Landmarks::Uniform(m),
-        Some("rpcholesky") => Landmarks::RpCholesky(m),
-        Some(file) => {
-            let points = mercer_io::read_with(file, &input::plain_options(run))?.points()?;
-            let (n, found) = (points.n(), points.d());
-            if let Some(m) = wanted.filter(|m| *m != n) {
-                return Err(Failure::Usage(format!(
-                    "{file} has {n} landmarks, and '--approx nystroem={m}' asks for {m}"
-                )));
-            }
-            if found != d {
-                return Err(Failure::Error {
-                    message: format!("{file}: has landmarks of {found} numeric columns, where {d} are needed"),
-                    help: Some("it needs the numeric columns of the data, in their order, and nothing else".into()),
-                });
-            }
-            Landmarks::Given(points)
-        }
-    }))
 }
 
 /// The files of a fit, which appear together or not at all.
@@ -351,8 +177,7 @@ impl<'a> Written<'a> {
         path
     }
 
-    /// A table.
-    pub(crate) fn stage(&mut self, what: &str, table: &Table) -> Result<()> {
+    fn stage(&mut self, what: &str, table: &Table) -> Result<()> {
         let path = self.path(&format!("{what}.{}", self.format.name()));
         Ok(self.outputs.stage(&path, write_table(table, self.format)?)?)
     }
@@ -399,16 +224,15 @@ pub(crate) fn spectrum_table(model: &AnyModel, out: &mut dyn Write) -> std::io::
     table(out, &["component", "eigenvalue", "explained", "cumulative"], &rows)
 }
 
-pub(crate) fn summarise(
+fn summarise(
     args: &FitArgs,
-    spec: &Spec,
-    told: &Told,
+    summary: &Summary,
     model: &AnyModel,
     written: &[String],
     out: &mut dyn Write,
 ) -> Result<()> {
-    line(out, "data", &told.data)?;
-    line(out, "model", spec.describe(&args.model))?;
+    line(out, "data", &summary.data)?;
+    line(out, "model", &summary.model)?;
     match model {
         AnyModel::KernelPca(m) => {
             for choice in m.choices() {
@@ -420,15 +244,13 @@ pub(crate) fn summarise(
                 line(out, "chosen", format!("{choice}; {how}"))?;
             }
             let passes = m.certificate().passes();
-            let method = match (passes.swift, passes.exact) {
+            let method = match (passes.f32, passes.f64) {
                 (0, 0) => "all eigenpairs of the stored Gram matrix".to_string(),
-                (0, exact) => format!("{exact} passes over the Gram matrix"),
-                (swift, exact) => {
-                    format!("{swift} passes in f32 and {exact} in f64 over the Gram matrix")
-                }
+                (0, in_f64) => format!("{in_f64} passes over the Gram matrix"),
+                (in_f32, in_f64) => format!("{in_f32} passes in f32 and {in_f64} in f64 over the Gram matrix"),
             };
             match m.certificate().approximation() {
-                Some(_) => line(out, "method", format!("approximate: {} (--approx none is exact)", told.why))?,
+                Some(_) => line(out, "method", format!("approximate: {} (--approx none is exact)", summary.why))?,
                 None => line(out, "method", format!("exact: {method} (--explain shows the plan)"))?,
             }
         }
@@ -450,7 +272,7 @@ pub(crate) fn summarise(
     if let Some(certificate) = model.certificate() {
         line(out, "accuracy", certificate)?;
     }
-    for note in told.notes.iter().chain(model.notes()) {
+    for note in summary.notes.iter().chain(model.notes()) {
         line(out, "note", note)?;
     }
     match written {
@@ -459,7 +281,7 @@ pub(crate) fn summarise(
         files => {
             line(out, "wrote", files.join("  "))?;
             let mut words = vec!["mercer".to_string(), "explore".into()];
-            words.extend(told.names.first().filter(|name| told.names.len() == 1 && *name != "-").cloned());
+            words.extend(args.data.data.first().filter(|name| args.data.data.len() == 1 && *name != "-").cloned());
             let explore = mercer_view::shell(&words);
             // Scores if there are any, else what the model says of itself.
             let plot = match args.no_scores {
@@ -473,7 +295,7 @@ pub(crate) fn summarise(
     Ok(())
 }
 
-pub(crate) fn summary_json(saved: &SavedModel, data: serde_json::Value, written: &[String]) -> serde_json::Value {
+fn summary_json(saved: &SavedModel, data: serde_json::Value, written: &[String]) -> serde_json::Value {
     let mut value = crate::info::json_of(saved);
     value["data"] = data;
     value["files"] = json!(written);

@@ -89,7 +89,7 @@ fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn
     line(out, "missed", format!("no eigenvalue above {:.6e}: {chance}, by the {}", c.missed(), c.kind().name()))?;
     let passes = c.passes();
     if passes != Passes::default() {
-        line(out, "passes", format!("{} in f32 and {} in f64 over the Gram matrix", passes.swift, passes.exact))?;
+        line(out, "passes", format!("{} in f32 and {} in f64 over the Gram matrix", passes.f32, passes.f64))?;
     }
     Ok(())
 }

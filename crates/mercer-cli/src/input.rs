@@ -252,7 +252,8 @@ pub(crate) fn exec(run: &RunArgs) -> Exec {
 
 /// The budget: what was asked for, or 60 % of what the system says is free.
 pub(crate) fn memory(run: &RunArgs) -> u64 {
-    run.memory.unwrap_or_else(|| free_memory().map_or(mercer::DEFAULT_MEMORY, |free| free / 10 * 6))
+    let free = || free_memory().map_or(mercer::DEFAULT_MEMORY, |free| free / 10 * 6);
+    run.memory.unwrap_or_else(|| *run.budget.get_or_init(free))
 }
 
 fn free_memory() -> Option<u64> {

@@ -16,8 +16,9 @@ mod plot_input;
 mod progress;
 mod remedy;
 mod report;
+mod rows;
+mod spec;
 mod steps;
-mod stream;
 mod transform;
 
 use std::io::Write;

@@ -5,9 +5,10 @@ use mercer_io::{Column, SavedModel, Table, load_model};
 use mercer_view::{Colour, Subject, component};
 
 use crate::args::{DataArgs, ModelArgs, RunArgs, ShownArgs};
-use crate::fit::Spec;
 use crate::input::{self, Input, class_column, exec};
 use crate::output::{Failure, Result};
+use crate::rows::source_of;
+use crate::spec::spec;
 
 /// What there is to draw; a model file of PCA has no points, and a table of scores has no model.
 pub(crate) struct PlotInput {
@@ -43,10 +44,12 @@ impl PlotInput {
         }
         let choice = input::kernel(&args.model.kernel)?;
         let data_in = input::split(&data, table, &kept, None)?;
-        let spec = Spec::new(&args.model, choice, (data_in.points.n(), data_in.points.d()), run)?;
-        let plan =
-            spec.plan((data_in.points.n(), data_in.points.d()), &exec).map_err(|e| data_in.about(e))?.to_string();
-        let (model, scores) = spec.fit(&data_in.points, &exec).map_err(|e| data_in.about(e))?;
+        let spec = spec(&args.model, choice, data_in.points.d(), run)?;
+        let plan = spec.plan(&source_of(&spec, &data_in.points), &exec).map_err(|e| data_in.about(e))?;
+        let text = plan.to_string();
+        let fitted = spec.run(plan, source_of(&spec, &data_in.points), &exec);
+        let model = fitted.map_err(|e| data_in.about(e))?.model;
+        let scores = model.fitted_scores(&data_in.points, &exec).map_err(|e| data_in.about(e))?;
         let colour = colour(args, &data_in, &data)?;
         let notes = [data_in.notes(), model.notes().to_vec()].concat();
         let notes = [notes, input::hints(&data_in, args.model.scale)].concat();
@@ -59,7 +62,7 @@ impl PlotInput {
             scores: Some(scores),
             colour,
             notes,
-            plan,
+            plan: text,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mercer::{Exec, Progress};
@@ -20,21 +20,42 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Progress, Ctrl-C and checkpoint of a fit.
 pub(crate) struct Watch {
-    checkpoint: Arc<Checkpoint>,
+    /// The passes over the Gram matrix, if there are any to keep.
+    checkpoint: Option<Arc<Checkpoint>>,
     line: Arc<Mutex<Line>>,
 }
 
 impl Watch {
-    /// Prepares `exec`: progress when standard error is a terminal, Ctrl-C, and a journal.
-    pub(crate) fn new(args: &FitArgs, task: Task, quiet: bool, exec: Exec) -> Result<(Self, Exec)> {
+    /// No progress; Ctrl-C ends the process.
+    pub(crate) fn none() -> Self {
+        Watch { checkpoint: None, line: Arc::new(Mutex::new(Line::new(false))) }
+    }
+
+    /// Progress of rows that are read batch by batch, and Ctrl-C, after which no partial output remains.
+    pub(crate) fn of_rows(quiet: bool, exec: Exec) -> (Self, Exec) {
+        let watch = Watch { checkpoint: None, line: Arc::new(Mutex::new(Line::new(is_shown(quiet)))) };
+        let flag = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&flag);
+        let _ = ctrlc::set_handler(move || {
+            if set.swap(true, Ordering::SeqCst) {
+                std::process::exit(INTERRUPTED.into());
+            }
+        });
+        watch.line().flag = Some(Arc::clone(&flag));
+        (watch, exec.cancel(flag))
+    }
+
+    /// Prepares `exec` for passes: progress when standard error is a terminal, Ctrl-C, and a journal.
+    pub(crate) fn of_passes(args: &FitArgs, task: Task, quiet: bool, exec: Exec) -> Result<(Self, Exec)> {
         let checkpoint = Arc::new(match &args.checkpoint {
+            _ if args.explain => Checkpoint::in_memory(task),
             Some(folder) if args.resume => Checkpoint::resume(folder, task)?,
             Some(folder) => Checkpoint::create(folder, task)?,
             None => Checkpoint::in_memory(task),
         });
-        let line = Arc::new(Mutex::new(Line::new(!quiet && std::io::stderr().is_terminal())));
+        let line = Arc::new(Mutex::new(Line::new(is_shown(quiet))));
         let shown = Arc::clone(&line);
-        let tell = Arc::new(move |p: Progress| shown.lock().unwrap_or_else(PoisonError::into_inner).take(p));
+        let report = Arc::new(move |p: Progress| shown.lock().unwrap_or_else(PoisonError::into_inner).take(p));
         let flag = Arc::new(AtomicBool::new(false));
         let set = Arc::clone(&flag);
         let (kept, output) = (Arc::clone(&checkpoint), args.output.clone());
@@ -57,39 +78,69 @@ impl Watch {
             });
         });
         let journal = Arc::clone(&checkpoint) as Arc<dyn mercer::Journal>;
-        let exec = exec.cancel(Arc::clone(&flag)).progress(tell).journal(journal);
-        let watch = Watch { checkpoint, line };
-        watch.line.lock().unwrap_or_else(PoisonError::into_inner).flag = Some(flag);
+        let exec = exec.cancel(Arc::clone(&flag)).progress(report).journal(journal);
+        let watch = Watch { checkpoint: Some(checkpoint), line };
+        watch.line().flag = Some(flag);
         Ok((watch, exec))
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows how many rows were read, of how many if that is known.
+    pub(crate) fn rows(&self, rows: u64, of: Option<u64>) {
+        let mut line = self.line();
+        if line.last_shown.elapsed() > Duration::from_millis(200) {
+            let of = of.map_or(String::new(), |n| format!(" of {}", mercer_view::count(n as usize)));
+            line.show(&format!("{} rows{of}", mercer_view::count(rows as usize)));
+        }
+    }
+
+    /// Fails after Ctrl-C.
+    pub(crate) fn check_cancelled(&self) -> Result<()> {
+        match self.line().flag.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst)) {
+            true => Err(Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None }),
+            false => Ok(()),
+        }
     }
 
     /// Removes the checkpoint: the work is done and its results are written.
     pub(crate) fn done(self) -> Result<()> {
-        Ok(self.checkpoint.remove()?)
+        self.checkpoint.map_or(Ok(()), |checkpoint| Ok(checkpoint.remove()?))
     }
 
     /// Saves the passes of interrupted work; the message says how to resume.
-    pub(crate) fn interrupted(self, output: Option<&str>) -> Failure {
-        if !self.clear() {
+    pub(crate) fn interrupted(&self, output: Option<&str>) -> Failure {
+        let handled = !self.clear();
+        let Some(checkpoint) = &self.checkpoint else {
+            return Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None };
+        };
+        if handled {
             // The handler of Ctrl-C saves them and ends the process.
             std::thread::sleep(Duration::MAX);
         }
-        let (message, help) = keep(&self.checkpoint, output);
+        let (message, help) = keep(checkpoint, output);
         Failure::Interrupted { message, help }
     }
 
     /// The work failed otherwise.
-    pub(crate) fn failed(self) {
+    pub(crate) fn failed(&self) {
         self.clear();
-        remove_if_empty(&self.checkpoint);
+        self.checkpoint.as_deref().into_iter().for_each(remove_if_empty);
     }
 
     /// Clears the line; returns whether there was an interruption that is not handled yet.
     pub(crate) fn clear(&self) -> bool {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.line();
         line.show("");
         line.flag.as_ref().is_some_and(|flag| flag.swap(false, Ordering::SeqCst))
     }
+}
+
+/// Whether progress is shown.
+fn is_shown(quiet: bool) -> bool {
+    !quiet && std::io::stderr().is_terminal()
 }
 
 /// Removes a checkpoint without passes, which would only prevent the next one.
@@ -165,7 +216,7 @@ struct Pass {
     reached: Option<f64>,
     before: Option<f64>,
     wanted: f64,
-    exact: bool,
+    in_f64: bool,
     start: Instant,
     /// Duration of the last whole pass in f32.
     whole: Option<Duration>,
@@ -183,22 +234,22 @@ impl Line {
         }
         match progress {
             Progress::Landmarks => self.show("choosing landmarks"),
-            Progress::Pass { number, reached, wanted, exact } => {
+            Progress::Pass { number, reached, wanted, in_f64 } => {
                 let before = self.pass.as_ref().and_then(|p| p.reached);
-                let whole = self.pass.as_ref().filter(|p| !p.exact).map(|p| p.start.elapsed());
-                self.pass = Some(Pass { number, reached, before, wanted, exact, start: Instant::now(), whole });
-                self.tell(0.0);
+                let whole = self.pass.as_ref().filter(|p| !p.in_f64).map(|p| p.start.elapsed());
+                self.pass = Some(Pass { number, reached, before, wanted, in_f64, start: Instant::now(), whole });
+                self.show_pass(0.0);
             }
             Progress::Tiles { done, of } if self.last_shown.elapsed() > Duration::from_millis(100) => {
-                self.tell(done as f64 / of as f64);
+                self.show_pass(done as f64 / of as f64);
             }
             _ => {}
         }
     }
 
-    fn tell(&mut self, share: f64) {
+    fn show_pass(&mut self, share: f64) {
         let Some(pass) = &self.pass else { return };
-        let kind = if pass.exact { "f64" } else { "f32" };
+        let kind = if pass.in_f64 { "f64" } else { "f32" };
         let mut text = format!("pass {} ({kind}) {:3.0} %", pass.number, 100.0 * share);
         if let Some(reached) = pass.reached {
             text += &format!("   residual {reached:.1e}, wanted {:.0e}", pass.wanted);
@@ -231,7 +282,7 @@ impl Pass {
         let so_far = self.start.elapsed();
         let one = if share > 0.05 { so_far.div_f64(share) } else { self.whole? };
         let rest = one.mul_f64(1.0 - share);
-        if self.exact {
+        if self.in_f64 {
             return Some(rest);
         }
         let fall = match (self.before, self.reached) {

@@ -1,30 +1,40 @@
 //! `mercer transform` and `mercer reconstruct`: a fitted model on other data.
 
 use mercer::{AnyModel, Points};
-use mercer_io::{Column, Outputs, SavedModel, Table, load_model, write_table};
+use mercer_io::{Outputs, SavedModel, Table, TableWriter, load_model, write_table};
 
 use crate::args::{FromArg, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
-use crate::input::{self, exec, load_for};
+use crate::input::{self, exec};
 use crate::output::{Failure, Outcome, Result, Terminal, line};
-use crate::stream;
+use crate::progress::Watch;
+use crate::rows::{Rows, refuse_npy_on_stdout};
 use mercer_view::{component, short};
 
 pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
     uncompressed(&args.output.output)?;
-    if let Some(rows) = stream::open(&args.data, run, args.stream)? {
-        return stream::transform(args, run, &saved, &rows, terminal);
-    }
-    let data = load_for(&args.data, run, &saved)?;
-    let model = saved.model;
-    let scores = model.transform(&data.points, &exec(run)).map_err(|e| data.about(e))?;
-    let mut scores = Table::of_points(&scores, component);
-    if args.errors {
-        scores.columns.push(Column::numbers("squared_error", model.squared_errors(&data.points)?));
-    }
-    write(&data.beside(scores)?, &args.output, terminal)?;
+    let rows = Rows::open_for(&saved, &args.data, run, args.stream)?;
+    let (output, format) = (&args.output.output, args.output.format());
+    let (watch, exec) = match rows.is_whole() {
+        true => (Watch::none(), exec(run)),
+        false => Watch::of_rows(terminal.is_quiet(), exec(run)),
+    };
+    let notes = if output == "-" {
+        if !rows.is_whole() {
+            refuse_npy_on_stdout(Some(output), format)?;
+        }
+        rows.print_scores(&saved, false, args.errors, format, &watch, &exec, terminal)?
+    } else {
+        let out = TableWriter::new(Outputs::stage_file(output)?, format);
+        let (out, notes) = rows.write_scores(&saved, false, args.errors, out, &watch, &exec)?;
+        let mut outputs = Outputs::new();
+        outputs.join(out.finish()?)?;
+        outputs.commit()?;
+        notes
+    };
+    watch.clear();
     let mut out = terminal.summary(true);
-    for note in data.notes() {
+    for note in notes {
         line(&mut out, "note", note)?;
     }
     Ok(Outcome::Done)

@@ -16,7 +16,7 @@ use crate::remedy::Remedy;
 use crate::source::read_at_most;
 
 const FORMAT: &str = "checkpoint";
-const VERSION: &str = "mercer-checkpoint/1";
+const VERSION: &str = "mercer-checkpoint/2";
 const MANIFEST: &str = "checkpoint.json";
 const KEY: &str = "mercer";
 /// No file of a checkpoint is larger: 64 GB.

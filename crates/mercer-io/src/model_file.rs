@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mercer::{
     AnyModel, Certificate, Definiteness, Embedding, Kernel, KernelPcaModel, KernelPcaParts, NystroemModel, PcaModel,
-    PcaParts, Points, Route, Standardise,
+    PcaParts, Points, Route, Spec, Standardise,
 };
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
@@ -29,8 +29,10 @@ pub struct SavedModel {
     pub model: AnyModel,
     /// Names of the columns it was fitted to, in order.
     pub columns: Vec<String>,
-    /// What the front that saved it wrote down for itself; others pass it by.
+    /// Data of the front that saved it; other fronts ignore it.
     pub front: Option<serde_json::Value>,
+    /// What was asked for, where it is known.
+    pub spec: Option<Spec>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,6 +44,8 @@ struct Facts {
     model: Kind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     front: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spec: Option<Spec>,
 }
 
 /// What models that have components know about them.
@@ -114,6 +118,7 @@ impl SavedModel {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
+                    spec: self.spec.clone(),
                     spectrum: Some(SpectrumFacts {
                         n: p.n,
                         rank: p.rank,
@@ -150,6 +155,7 @@ impl SavedModel {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
+                    spec: self.spec.clone(),
                     spectrum: Some(SpectrumFacts {
                         n: p.n,
                         rank: p.rank,
@@ -182,6 +188,7 @@ impl SavedModel {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
+                    spec: self.spec.clone(),
                     spectrum: None,
                     model: Kind::Nystroem { kernel: model.kernel().clone() },
                 }
@@ -379,6 +386,6 @@ impl Facts {
         if self.columns.len() != d {
             return Err(tensors.damaged(format!("{} column names for {d} columns", self.columns.len())));
         }
-        Ok(SavedModel { model, columns: self.columns, front: self.front })
+        Ok(SavedModel { model, columns: self.columns, front: self.front, spec: self.spec })
     }
 }

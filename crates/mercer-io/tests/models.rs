@@ -25,7 +25,7 @@ fn models() -> Vec<SavedModel> {
         kernel("sigmoid(gamma=0.05, coef0=-1)", false),
     ]
     .into_iter()
-    .map(|model| SavedModel { model, columns: columns.clone(), front: None })
+    .map(|model| SavedModel { model, columns: columns.clone(), front: None, spec: None })
     .collect()
 }
 
@@ -57,7 +57,7 @@ fn features_of_landmarks_are_saved() {
     let kernel: Kernel = "0.5*gaussian(gamma=0.3) + linear".parse().expect("a kernel");
     let model = NystroemModel::new(kernel.clone(), landmarks.clone(), weights.clone()).expect("fits together");
     let columns: Vec<String> = (1..=4).map(|i| format!("x{i}")).collect();
-    let saved = SavedModel { model: AnyModel::Nystroem(model), columns, front: None };
+    let saved = SavedModel { model: AnyModel::Nystroem(model), columns, front: None, spec: None };
     let back = SavedModel::from_bytes("m", &saved.to_bytes().expect("saves")).expect("loads");
     let features = |m: &SavedModel| m.model.transform(&x, &Exec::new()).expect("transforms");
     assert_eq!(features(&saved), features(&back));
@@ -78,7 +78,7 @@ fn a_gram_model_is_saved_without_points() {
     let gram = Points::from_rows(&[[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]]);
     let model = KernelPca::new(Kernel::linear()).fit_gram(&gram).expect("fits");
     let columns = (1..=3).map(|i| format!("x{i}")).collect();
-    let saved = SavedModel { model: AnyModel::KernelPca(model), columns, front: None };
+    let saved = SavedModel { model: AnyModel::KernelPca(model), columns, front: None, spec: None };
     let back = SavedModel::from_bytes("m", &saved.to_bytes().expect("saves")).expect("loads");
     let exec = Exec::new();
     assert_eq!(saved.model.transform(&gram, &exec), back.model.transform(&gram, &exec));
@@ -88,10 +88,10 @@ fn a_gram_model_is_saved_without_points() {
 fn what_carries_code_is_refused() {
     let x = Points::from_rows(&[[0.0], [1.0], [3.0]]);
     let model = KernelPca::new(Kernel::linear()).fit_fn(&x, |a, b| (a[0] * b[0]).exp()).expect("fits");
-    let saved = SavedModel { model: AnyModel::KernelPca(model), columns: vec!["a".into()], front: None };
+    let saved = SavedModel { model: AnyModel::KernelPca(model), columns: vec!["a".into()], front: None, spec: None };
     assert!(saved.to_bytes().is_err_and(|e| e.to_string().contains("no code")));
     let model = Pca::new().embed(Embedding::new(2, |x| vec![x[0], x[0] * x[0]])).fit(&x).expect("fits");
-    let saved = SavedModel { model: AnyModel::Pca(model), columns: vec!["a".into()], front: None };
+    let saved = SavedModel { model: AnyModel::Pca(model), columns: vec!["a".into()], front: None, spec: None };
     assert!(saved.to_bytes().is_err_and(|e| e.to_string().contains("no code")));
 }
 
@@ -177,7 +177,7 @@ fn kernels_built_by_hand_come_back_with_every_bit() {
         Kernel::Sum(vec![Kernel::Product(vec![g.clone()])]),
     ] {
         let model = AnyModel::KernelPca(KernelPca::new(kernel).components(3).fit(&x).expect("fits"));
-        let saved = SavedModel { model, columns: (1..=4).map(|i| format!("x{i}")).collect(), front: None };
+        let saved = SavedModel { model, columns: (1..=4).map(|i| format!("x{i}")).collect(), front: None, spec: None };
         let back = SavedModel::from_bytes("m", &saved.to_bytes().expect("saves")).expect("loads");
         let exec = Exec::new();
         assert_eq!(saved.model.transform(&x, &exec), back.model.transform(&x, &exec));

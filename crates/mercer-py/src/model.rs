@@ -22,7 +22,7 @@ pub(crate) struct Model(SavedModel);
 
 impl Model {
     pub(crate) fn new(model: AnyModel) -> Self {
-        Model(SavedModel { columns: Vec::new(), front: None, model })
+        Model(SavedModel { columns: Vec::new(), front: None, spec: None, model })
     }
 
     fn transform_points<T: Real>(
@@ -150,6 +150,7 @@ impl Model {
             model: AnyModel::Pca(PcaModel::from_parts(parts).map_err(python)?),
             columns: self.0.columns.clone(),
             front: self.0.front.clone(),
+            spec: self.0.spec.clone(),
         }))
     }
 
@@ -234,7 +235,7 @@ impl Model {
 
     /// Returns the bytes of a model file.
     fn to_bytes<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyBytes>> {
-        let saved = SavedModel { model: self.0.model.clone(), columns, front: None };
+        let saved = SavedModel { model: self.0.model.clone(), columns, front: None, spec: None };
         let bytes = py.detach(|| saved.to_bytes()).map_err(of_files)?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -242,7 +243,7 @@ impl Model {
     /// Writes a model file atomically, with the column names and a JSON text of the estimator.
     fn save(&self, py: Python<'_>, path: std::path::PathBuf, columns: Vec<String>, front: &str) -> PyResult<()> {
         let front = serde_json::from_str(front).map_err(|e| PyTypeError::new_err(e.to_string()))?;
-        let saved = SavedModel { model: self.0.model.clone(), columns, front: Some(front) };
+        let saved = SavedModel { model: self.0.model.clone(), columns, front: Some(front), spec: None };
         py.detach(|| saved.save(path)).map_err(of_files)
     }
 

@@ -23,6 +23,6 @@ pub use kinds::{Axes, AxesOf, Grid, Look, PLOT_KINDS, PlotKind, Subject, Unavail
 pub use report::{Fitted, Report};
 pub use tables::{eigenvalue_table, standardised};
 pub use text::{
-    component, count, describe, describe_kernel, describe_pca, eigenvalue_meaning, percent, plural, rounded, shell,
-    short, shown_eigenvalues, title,
+    component, count, describe, describe_kernel, describe_pca, describe_spec, eigenvalue_meaning, percent, plural,
+    rounded, shell, short, shown_eigenvalues, title,
 };

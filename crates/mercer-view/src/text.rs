@@ -1,6 +1,6 @@
 //! Text and numbers as all fronts show them.
 
-use mercer::{AnyModel, Embedding, Kernel};
+use mercer::{AnyModel, Embedding, Kernel, Spec};
 
 /// Returns the name of component j, counted from 0.
 pub fn component(j: usize) -> String {
@@ -62,6 +62,15 @@ pub fn describe(model: &AnyModel) -> String {
         AnyModel::Nystroem(m) => {
             format!("features of the kernel {} from {} landmarks", m.kernel(), count(m.landmarks().n()))
         }
+        _ => "unknown kind of model".into(),
+    }
+}
+
+/// Describes what is to be fitted.
+pub fn describe_spec(spec: &Spec) -> String {
+    match spec {
+        Spec::Pca(p) => describe_pca(p.is_centered(), p.is_standardised(), p.is_whitened(), p.embedding()),
+        Spec::KernelPca(k) => describe_kernel(k.kernel(), k.is_standardised()),
         _ => "unknown kind of model".into(),
     }
 }

@@ -179,6 +179,26 @@ impl Pca {
         self.run(plan, x.into(), exec)
     }
 
+    /// Whether the mean is subtracted.
+    pub fn is_centered(&self) -> bool {
+        self.center
+    }
+
+    /// Whether dimensions are standardised.
+    pub fn is_standardised(&self) -> bool {
+        self.standardise
+    }
+
+    /// Whether scores are divided by their standard deviation.
+    pub fn is_whitened(&self) -> bool {
+        self.whiten
+    }
+
+    /// The embedding.
+    pub fn embedding(&self) -> &Embedding {
+        &self.embedding
+    }
+
     /// How many components to keep.
     pub fn components_wanted(&self) -> Components {
         self.components
