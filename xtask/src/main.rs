@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
-        ["test"] => rust().and_then(|()| web::test()).and_then(|()| python::test()).and_then(|()| python::spark()),
+        ["test"] => rust().and_then(|()| web::test()).and_then(|()| python::test_all()),
         ["rust"] => rust(),
         ["web"] => web::test(),
         ["page"] => web::build(),

@@ -6,9 +6,19 @@ use std::process::Command;
 
 use crate::told;
 
-/// Makes the environment, builds and installs the package as a newcomer would, and runs every check of it.
-pub(crate) fn test() -> Result<(), String> {
+/// Runs every check of the package, and then those on a Spark cluster.
+pub(crate) fn test_all() -> Result<(), String> {
     let place = Place::set_up()?;
+    test_in(&place)?;
+    spark_in(&place)
+}
+
+/// Builds and installs the package, and runs every check of it.
+pub(crate) fn test() -> Result<(), String> {
+    test_in(&Place::set_up()?)
+}
+
+fn test_in(place: &Place) -> Result<(), String> {
     let python = |what: &str, arguments: &[&str]| told(what, place.python().args(arguments));
     python("Python format", &["-m", "ruff", "format", "--check", "python", "docs", "benchmarks"])?;
     python("Python lints", &["-m", "ruff", "check", "python", "docs", "benchmarks"])?;
@@ -20,11 +30,14 @@ pub(crate) fn test() -> Result<(), String> {
 
 /// The tests on a Spark cluster of two executors, which need Java.
 pub(crate) fn spark() -> Result<(), String> {
+    spark_in(&Place::set_up()?)
+}
+
+fn spark_in(place: &Place) -> Result<(), String> {
     if Command::new("java").arg("-version").output().is_err() {
-        eprintln!("== Spark: left out, since there is no Java here");
+        eprintln!("== Spark: skipped, since there is no Java here");
         return Ok(());
     }
-    let place = Place::set_up()?;
     place.install("python/requirements-spark.txt", "spark.txt", &["--no-binary=pyspark"])?;
     let tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "spark", "python/tests"];
     told("Spark tests", place.python().args(tests))
@@ -48,7 +61,8 @@ impl Place {
         }
         place.install("python/requirements-test.txt", "installed.txt", &[])?;
         let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "."];
-        told("Python package", place.python().args(install))?;
+        // The profile of the Rust tests is optimised, and its dependencies are built already.
+        told("Python package", place.python().args(install).env("MATURIN_PEP517_ARGS", "--profile dev"))?;
         Ok(place)
     }
 
@@ -66,7 +80,7 @@ impl Place {
 
     fn docs(&self) -> Result<(), String> {
         // Warnings are errors, and every cell is run: a page that is built is right.
-        let sphinx = ["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs"];
+        let sphinx = ["-m", "sphinx", "-W", "--keep-going", "-q", "-j", "2", "-b", "html", "docs"];
         told("pages", self.python().args(sphinx).arg(self.folder.join("docs")))
     }
 

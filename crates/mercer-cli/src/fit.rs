@@ -114,14 +114,17 @@ fn watched(
         None => exec,
     };
     let fingerprint = mercer::fingerprint(points.as_slice());
-    let task = [
+    let facts = [
         ("data", format!("{} x {} with fingerprint {fingerprint:016x}", points.n(), points.d())),
-        ("spec", serde_json::to_string(spec).map_err(|e| Failure::Usage(e.to_string()))?),
         ("seed", run.seed.to_string()),
         (BUDGET, earlier.unwrap_or(exec.memory_budget()).to_string()),
         ("version", env!("CARGO_PKG_VERSION").to_string()),
     ];
-    let task = task.map(|(name, value)| (name.to_string(), value)).to_vec();
+    let facts = facts.into_iter().map(|(name, value)| (name.to_string(), value));
+    // The record of what is fitted, entry by entry, so that a difference has a name.
+    let spec = serde_json::to_value(spec).map_err(|e| Failure::Usage(e.to_string()))?;
+    let spec = spec.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.to_string()));
+    let task = facts.chain(spec).collect();
     Watch::of_passes(args, task, terminal.is_quiet(), exec)
 }
 

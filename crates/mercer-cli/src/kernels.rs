@@ -51,9 +51,9 @@ pub(crate) fn run(args: &KernelsArgs, terminal: &mut Terminal) -> Result {
     table(out, &["kernel", "parameters", "formula"], &rows)?;
     writeln!(
         out,
-        "\nAdd, multiply and weigh them: '0.5*gaussian(gamma=median) + linear'; normalised(k) makes k(x,x) = 1."
+        "\nAdd, multiply and weight them: '0.5*gaussian(gamma=median) + linear'; normalised(k) makes k(x,x) = 1."
     )?;
-    writeln!(out, "`mercer kernels NAME` tells more of one.")?;
+    writeln!(out, "`mercer kernels NAME` shows the parameters of a kernel.")?;
     Ok(Outcome::Done)
 }
 

@@ -198,7 +198,7 @@ fn explain_prints_the_plan_and_stops() {
     has(&run.ok(&["fit", "iris", "--explain", "-o", "x"]), &["route", "covariance", "memory", "budget"]);
     has(
         &run.ok(&["fit", "digits", "--kernel", "rbf", "--explain"]),
-        &["passes", "10 leading components of 1797", "landmarks", "tiles", "all kept", "memory"],
+        &["passes", "10 leading components of 1797", "pivots", "tiles", "all cached", "memory"],
     );
     has(&run.ok(&["fit", "digits", "--kernel", "rbf", "-k", "all", "--explain"]), &["dense", "1797 points", "155 MB"]);
     assert!(run.files().is_empty());

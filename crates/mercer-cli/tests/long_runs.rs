@@ -337,12 +337,12 @@ fn a_checkpoint_of_other_data_or_other_options_is_refused_and_left_alone() {
     for (what, words) in [
         ("data", change(1, "other.npy")),
         ("data", change(1, "longer.npy")),
-        ("model", change(3, "laplacian")),
+        ("kernel", change(3, "laplacian")),
         ("components", change(5, "6")),
         ("components", change(5, "0.5")),
         ("tolerance", change(7, "1e-8")),
         ("seed", fit(&["--checkpoint", "D", "--resume", "--seed", "3"])),
-        ("model", fit(&["--checkpoint", "D", "--resume", "--scale"])),
+        ("standardise", fit(&["--checkpoint", "D", "--resume", "--scale"])),
         ("data", fit(&["--checkpoint", "D", "--resume", "--select", "x1:x39"])),
     ] {
         let error = run.fails(1, &words);

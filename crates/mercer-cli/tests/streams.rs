@@ -127,7 +127,7 @@ fn landmarks_of_batches_and_of_all_rows() {
     let all = ["fit", "all.csv", "--kernel", "gaussian(gamma=0.1)", "-k", "3", "--json", "--landmarks", "all.csv"];
     assert_close(&numbers(&json(&folder.ok(&all))["sum_of_squares"]), &truth, 1e-8);
     let plan = folder.ok(&["fit", "all.csv", "--kernel", "gaussian", "--approx", "nystroem=50", "--explain"]);
-    assert!(plan.contains("landmarks (50 landmarks by k-means: asked for)"), "{plan}");
+    assert!(plan.contains("landmarks (50 landmarks by k-means: requested)"), "{plan}");
     // A model of landmarks is a model: saved, described, applied.
     folder.ok(&[
         "fit",

@@ -1,7 +1,7 @@
 //! Model files: the same bits after a round trip, and nothing in a file is trusted.
 #![allow(missing_docs)]
 
-use mercer::{AnyModel, Embedding, Exec, Gamma, Kernel, KernelPca, NystroemModel, Pca, Points, Route};
+use mercer::{AnyModel, Embedding, Exec, Gamma, Kernel, KernelPca, NystroemModel, Pca, Points, Route, Source, Spec};
 use mercer_io::{Error, SavedModel, load_model, read};
 
 fn models() -> Vec<SavedModel> {
@@ -76,7 +76,7 @@ fn features_of_landmarks_are_saved() {
 #[test]
 fn a_gram_model_is_saved_without_points() {
     let gram = Points::from_rows(&[[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]]);
-    let model = KernelPca::new(Kernel::linear()).fit_gram(&gram).expect("fits");
+    let model = KernelPca::custom().fit_gram(&gram).expect("fits");
     let columns = (1..=3).map(|i| format!("x{i}")).collect();
     let saved = SavedModel { model: AnyModel::KernelPca(model), columns, front: None, spec: None };
     let back = SavedModel::from_bytes("m", &saved.to_bytes().expect("saves")).expect("loads");
@@ -85,9 +85,22 @@ fn a_gram_model_is_saved_without_points() {
 }
 
 #[test]
+fn the_spec_is_saved_with_the_model_and_may_be_missing() {
+    let x = Points::from_fn(20, 2, |i, j| ((i * (j + 2)) as f64).sin());
+    let spec: Spec = KernelPca::new("gaussian(length=[1, 0.5])".parse().expect("a kernel")).components(2).into();
+    let model = spec.fit(Source::points(&x), &Exec::new()).expect("fits").model;
+    for spec in [Some(spec), None] {
+        let columns = vec!["a".into(), "b".into()];
+        let saved = SavedModel { model: model.clone(), columns, front: None, spec: spec.clone() };
+        let back = SavedModel::from_bytes("m", &saved.to_bytes().expect("saves")).expect("loads");
+        assert_eq!(back.spec, spec);
+    }
+}
+
+#[test]
 fn what_carries_code_is_refused() {
     let x = Points::from_rows(&[[0.0], [1.0], [3.0]]);
-    let model = KernelPca::new(Kernel::linear()).fit_fn(&x, |a, b| (a[0] * b[0]).exp()).expect("fits");
+    let model = KernelPca::custom().fit_fn(&x, |a, b| (a[0] * b[0]).exp()).expect("fits");
     let saved = SavedModel { model: AnyModel::KernelPca(model), columns: vec!["a".into()], front: None, spec: None };
     assert!(saved.to_bytes().is_err_and(|e| e.to_string().contains("no code")));
     let model = Pca::new().embed(Embedding::new(2, |x| vec![x[0], x[0] * x[0]])).fit(&x).expect("fits");

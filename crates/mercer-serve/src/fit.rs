@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_core::Stream;
-use mercer::{AnyModel, Exec, Progress, ProgressFn};
+use mercer::{AnyModel, Exec, Progress, ProgressFn, Source, Spec};
 use mercer_view::{Colour, LabelAgreement, agreement, describe, eigenvalue_meaning, shown_eigenvalues};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -128,23 +128,25 @@ fn fitted(
 ) -> Result<FitResult> {
     let selection = app.selection(data, &recipe)?;
     let Selection { points, colour, .. } = &*selection;
-    let plan = recipe.plan(kernel.as_ref(), points, exec)?;
+    let spec = recipe.spec(kernel);
+    let plan = spec.plan(&Source::points(points), exec)?;
+    let text = plan.to_string();
     let pca = selection.pca(&recipe, || {
-        let model = recipe.pca(points).fit_with(points, exec)?;
+        let model = recipe.pca().fit_with(points, exec)?;
         let scores = model.transform_with(points, exec)?;
         let agreement = agreement(&scores, colour, exec)?;
         Ok(PcaResult { id: app.next_id(), model, scores, agreement })
     })?;
-    let (model, scores) = match kernel {
-        Some(kernel) => {
-            let model = recipe.kernel_pca(kernel, points.n()).fit_with(points, exec)?;
-            let scores = model.scores();
-            (AnyModel::KernelPca(model), scores)
+    let (model, scores) = match spec {
+        Spec::Pca(_) => (AnyModel::Pca(pca.model.clone()), pca.scores.clone()),
+        spec => {
+            let model = spec.run(plan, Source::points(points), exec)?.model;
+            let scores = model.fitted_scores(points, exec)?;
+            (model, scores)
         }
-        None => (AnyModel::Pca(pca.model.clone()), pca.scores.clone()),
     };
     let notes = selection.notes.iter().chain(model.notes()).cloned().collect();
-    Ok(FitResult { id, recipe, selection, model, scores, pca, notes, plan })
+    Ok(FitResult { id, recipe, selection, model, scores, pca, notes, plan: text })
 }
 
 /// Returns the description of a result that the page gets.

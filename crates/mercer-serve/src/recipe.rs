@@ -1,6 +1,6 @@
 //! What is fitted.
 
-use mercer::{Exec, Kernel, KernelPca, Pca, Points};
+use mercer::{Components, Kernel, KernelPca, Pca, Spec};
 use serde::Deserialize;
 
 use crate::data::{Data, MissingChoice};
@@ -56,20 +56,20 @@ impl Recipe {
         format!("{:?}", Recipe { kernel: None, ..self.clone() })
     }
 
-    pub(crate) fn kernel_pca(&self, kernel: Kernel, n: usize) -> KernelPca {
-        KernelPca::new(kernel).components(self.components.min(n)).standardise(self.scale)
+    /// What is to be fitted, as the library's record.
+    pub(crate) fn spec(&self, kernel: Option<Kernel>) -> Spec {
+        match kernel {
+            Some(kernel) => self.kernel_pca(kernel).into(),
+            None => self.pca().into(),
+        }
     }
 
-    pub(crate) fn pca(&self, x: &Points<f64>) -> Pca {
-        Pca::new().components(self.components.min(x.d()).min(x.n())).standardise(self.scale)
+    fn kernel_pca(&self, kernel: Kernel) -> KernelPca {
+        KernelPca::new(kernel).components(Components::UpTo(self.components)).standardise(self.scale)
     }
 
-    /// What the fit will do and need, in words.
-    pub(crate) fn plan(&self, kernel: Option<&Kernel>, x: &Points<f64>, exec: &Exec) -> mercer::Result<String> {
-        let plan = match kernel {
-            Some(kernel) => self.kernel_pca(kernel.clone(), x.n()).plan(x.n(), x.d(), exec),
-            None => self.pca(x).plan(x.n(), x.d(), exec),
-        };
-        Ok(plan?.to_string())
+    /// PCA of the same points, which is shown beside that of a kernel.
+    pub(crate) fn pca(&self) -> Pca {
+        Pca::new().components(Components::UpTo(self.components)).standardise(self.scale)
     }
 }
