@@ -363,11 +363,11 @@ impl<T: Real> Factor<T> {
 
     /// F C.
     fn times(&self, c: &Block) -> Block {
-        let narrow: Vec<T> = c.as_slice().iter().map(|v| T::from_f64(*v)).collect();
+        let rounded: Vec<T> = c.as_slice().iter().map(|v| T::from_f64(*v)).collect();
         let pieces: Vec<Vec<T>> = self
             .values
             .par_chunks(self.part() * self.width)
-            .map(|values| linalg::rows_times(values, self.width, self.used, &narrow, c.b()))
+            .map(|values| linalg::rows_times(values, self.width, self.used, &rounded, c.b()))
             .collect();
         let mut out = Block::zeros(self.n, c.b());
         let mut start = 0;

@@ -194,13 +194,13 @@ pub(crate) fn rows_transposed_times<T: Real>(values: &[T], width: usize, used: u
 /// Columns of n values with a map applied to the first of them, as many as it has rows; the rest is as it was.
 pub(crate) fn map_columns<T: Real>(values: &[T], n: usize, map: &Block, out: &mut Vec<T>) {
     let (m, r) = (map.n(), map.b());
-    let narrow: Vec<T> = map.as_slice().iter().map(|v| T::from_f64(*v)).collect();
+    let rounded: Vec<T> = map.as_slice().iter().map(|v| T::from_f64(*v)).collect();
     let (first, rest) = values.split_at(n * m);
     out.resize(n * r + rest.len(), T::ZERO);
     let (mapped, kept) = out.split_at_mut(n * r);
     kept.copy_from_slice(rest);
     let first = MatRef::from_column_major_slice(first, n, m);
-    let map = MatRef::from_column_major_slice(&narrow, m, r);
+    let map = MatRef::from_column_major_slice(&rounded, m, r);
     let mapped = MatMut::from_column_major_slice_mut(mapped, n, r);
     matmul(mapped, Accum::Replace, first, map, T::ONE, Par::rayon(PIECES));
 }

@@ -18,7 +18,7 @@ const TELLING: usize = 8 * LARGE_TILE;
 /// Where the eigenvalues of W reach down to this share of the largest, c is summed and f found at the end; in f32 down to the
 /// second one.
 const RAW: f64 = 1e-7;
-const RAW_NARROW: f64 = 1e-6;
+const RAW_F32: f64 = 1e-6;
 /// Below this share of the largest, eigenvalues of W are rounding, and left out.
 const CUT: f64 = 1e-12;
 /// The name of a basis in its bytes.
@@ -32,7 +32,7 @@ pub struct LandmarkBasis {
     pub(super) standardise: Option<Standardise>,
     /// The landmarks, then the rows for which the error is measured, all standardised.
     pub(super) columns: Rows,
-    pub(super) narrow: Option<Rows<f32>>,
+    pub(super) columns32: Option<Rows<f32>>,
     pub(super) m: usize,
     /// About the mean of the kernel rows: what is subtracted before anything is summed.
     pub(super) shift: Vec<f64>,
@@ -52,7 +52,7 @@ impl LandmarkBasis {
         standardise: Option<Standardise>,
         landmarks: Points<f64>,
         (sampled, about): (Points<f64>, &Points<f64>),
-        narrow: bool,
+        f32: bool,
         exec: &Exec,
     ) -> Result<Self> {
         if !bound.kernel().is_psd() {
@@ -78,11 +78,11 @@ impl LandmarkBasis {
         for (j, value) in values.iter().take(r).enumerate() {
             map.col_mut(j).iter_mut().for_each(|v| *v /= value.sqrt());
         }
-        let narrow = narrow && least(RAW_NARROW);
+        let f32 = f32 && least(RAW_F32);
         let mut points = landmarks.into_vec();
         points.extend(sampled.as_slice());
         let points = Points::new(points, m + sampled.n(), bound.d())?;
-        Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, narrow))
+        Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, f32))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -94,17 +94,17 @@ impl LandmarkBasis {
         shift: Vec<f64>,
         map: Block,
         mapped: bool,
-        narrow: bool,
+        f32: bool,
     ) -> Self {
         let kernel: Vec<f64> = bound.kernel().to_string().bytes().map(f64::from).collect();
         let (location, scale) = standardise.as_ref().map_or((&[][..], &[][..]), |s| (&s.mean, &s.scale));
         let parts = [&kernel[..], points.as_slice(), &shift, map.as_slice(), location, scale];
-        let flags = u64::from(mapped) + 2 * u64::from(narrow);
+        let flags = u64::from(mapped) + 2 * u64::from(f32);
         let parts = parts.into_iter().map(crate::fingerprint).chain([m as u64, flags]);
         let key = crate::fingerprint(&parts.map(f64::from_bits).collect::<Vec<f64>>());
         let columns = Rows::new(&bound, points, DistanceMethod::of(m));
-        let narrow = narrow.then(|| columns.to_f32(&bound));
-        LandmarkBasis { bound, standardise, columns, narrow, m, shift, map, mapped, key }
+        let columns32 = f32.then(|| columns.to_f32(&bound));
+        LandmarkBasis { bound, standardise, columns, columns32, m, shift, map, mapped, key }
     }
 
     /// Number of landmarks.
@@ -154,7 +154,7 @@ impl LandmarkBasis {
         writer.count(self.map.b() as u64);
         writer.numbers(self.map.as_slice());
         writer.flag(self.mapped);
-        writer.flag(self.narrow.is_some());
+        writer.flag(self.columns32.is_some());
         writer.finish()
     }
 
@@ -192,12 +192,12 @@ impl LandmarkBasis {
         let r = reader.size()?;
         let map = reader.finite("maps", m.checked_mul(r).ok_or_else(|| damaged("their map is beyond all measure"))?)?;
         let map = Block::from_columns(map, m, r).ok_or_else(|| damaged("their map has another size"))?;
-        let (mapped, narrow) = (reader.flag()?, reader.flag()?);
+        let (mapped, f32) = (reader.flag()?, reader.flag()?);
         reader.end()?;
         if r > m || !mapped && r != m || !bound.kernel().is_psd() {
             return Err(damaged("their parts do not fit together"));
         }
-        Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, narrow))
+        Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, f32))
     }
 }
 

@@ -112,8 +112,8 @@ impl KernelPca {
         };
         let chosen = if chosen.n() > 0 { chosen } else { Points::from_fn(1, sample.d(), |_, j| sample.row(0)[j]) };
         let square = chosen.rows().map(|r| crate::linalg::dot(r, r)).fold(0.0, f64::max);
-        let narrow = many && bound.allows_f32(square) && !bound.uses_deviations();
-        LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), narrow, exec)
+        let f32 = many && bound.allows_f32(square) && !bound.uses_deviations();
+        LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), f32, exec)
     }
 
     /// Points that are all here: the same two steps, and, for a stated trace error, more landmarks until it is reached.

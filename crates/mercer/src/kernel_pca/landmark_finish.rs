@@ -67,7 +67,7 @@ impl KernelPca {
         let kept: f64 = values.iter().map(|v| v.max(0.0)).sum();
         let grand_mean = linalg::dot(&mean, &mean);
         let size = state.own / nf;
-        let epsilon = if basis.narrow.is_some() { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let epsilon = if basis.columns32.is_some() { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let square = basis.columns.points().rows().map(|x| linalg::dot(x, x)).fold(0.0, f64::max);
         let error = basis.bound.entry_error(square, basis.columns.reach(), size, epsilon);
         let rounding = rounding_of_products(n, error, size, epsilon, ROWS);

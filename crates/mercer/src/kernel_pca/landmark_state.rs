@@ -141,15 +141,15 @@ impl LandmarkState {
         x.check(0)?;
         basis.bound.check(x)?;
         let mut sums = LandmarkState::new(basis);
-        let (mut room, mut narrow_room) = (Room::new(), Room::new());
+        let (mut room, mut room32) = (Room::new(), Room::new());
         exec.run(|| {
             for start in (0..x.n()).step_by(ROWS) {
                 exec.check_cancelled()?;
                 let rows = Standardise::apply(basis.standardise.as_ref(), x.slice(start, x.n().min(start + ROWS)));
                 sums.own += rows.rows().map(|row| basis.bound.kernel().self_value(row)).sum::<f64>();
                 let rows = Rows::new(&basis.bound, rows, basis.columns.method());
-                match &basis.narrow {
-                    Some(columns) => sums.add_rows(basis, &rows.to_f32(&basis.bound), columns, &mut narrow_room, exec),
+                match &basis.columns32 {
+                    Some(columns) => sums.add_rows(basis, &rows.to_f32(&basis.bound), columns, &mut room32, exec),
                     None => sums.add_rows(basis, &rows, &basis.columns, &mut room, exec),
                 }
             }

@@ -52,7 +52,7 @@ impl PassState {
     }
 
     /// Takes a pair of blocks, or a block with itself: K_ij X_j for the rows of the one, K_ji X_i for those of the other. In
-    /// f32 when `swift`.
+    /// f32 when `f32`.
     ///
     /// # Errors
     /// When sizes do not fit, values are not finite, or the pair was seen before; the state is then as it was.
@@ -61,7 +61,7 @@ impl PassState {
         basis: &LandmarkBasis,
         first: RowBlock<'_>,
         second: Option<RowBlock<'_>>,
-        swift: bool,
+        f32: bool,
         exec: &Exec,
     ) -> Result<()> {
         let (i, j) = (first.number, second.map_or(first.number, |s| s.number));
@@ -78,7 +78,7 @@ impl PassState {
         }
         let ready = |block: RowBlock<'_>| basis.rows(block.points, basis.method(first, second));
         let (rows, others) = (ready(first), second.map(ready));
-        let (mine, theirs, squares) = exec.run(|| match swift {
+        let (mine, theirs, squares) = exec.run(|| match f32 {
             true => {
                 let others = others.as_ref().map(|r| r.to_f32(&basis.bound));
                 multiply(basis, &rows.to_f32(&basis.bound), others.as_ref(), first, second, exec)

@@ -231,8 +231,8 @@ pub(crate) fn rectangle<T: Real>(
     let (n, b) = (mine.n(), mine.d());
     let same = theirs.is_none();
     let other = theirs.unwrap_or(mine);
-    let narrow = |x: PointsRef<'_, f64>| x.as_slice().iter().map(|v| T::from_f64(*v)).collect::<Vec<T>>();
-    let (x, y) = (narrow(mine), narrow(other));
+    let rounded = |x: PointsRef<'_, f64>| x.as_slice().iter().map(|v| T::from_f64(*v)).collect::<Vec<T>>();
+    let (x, y) = (rounded(mine), rounded(other));
     let strips = n.div_ceil(LARGE_TILE);
     let per_part = strips.div_ceil(PARTS).max(1) * LARGE_TILE;
     let parts: Vec<(Vec<f64>, Vec<f64>, f64)> = (0..n.div_ceil(per_part))

@@ -6,7 +6,7 @@ use crate::op::Gram;
 use crate::vector::{self, Elementary};
 
 /// A Gram matrix in f32, as the first passes of a fit have it.
-pub fn narrow(gram: &Gram) -> Gram<f32> {
+pub fn in_f32(gram: &Gram) -> Gram<f32> {
     gram.to_f32()
 }
 

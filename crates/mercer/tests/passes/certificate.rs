@@ -223,7 +223,7 @@ fn groups_that_f32_cannot_see_are_not_certified_away() -> Result<()> {
 
 #[test]
 fn passes_in_f32_are_certified_as_those_in_f64() -> Result<()> {
-    let (mut wrong, mut swift) = (Vec::new(), 0);
+    let (mut wrong, mut f32) = (Vec::new(), 0);
     for (x, text, k) in [
         (blobs(4200, 10, 9, 21), "gaussian", 8),
         (blobs(4200, 10, 9, 21), "gaussian(gamma=0.2)", 12),
@@ -233,7 +233,7 @@ fn passes_in_f32_are_certified_as_those_in_f64() -> Result<()> {
     ] {
         let pca = KernelPca::new(kernel(text));
         let model = pca.clone().components(k).fit(&x)?;
-        swift += model.certificate().passes().f32;
+        f32 += model.certificate().passes().f32;
         let better = pca.components(k + 6).tolerance(1e-10).fit(&x)?;
         assert_eq!(better.certificate().passes().f32, 0, "{text}");
         let found = lies(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
@@ -244,6 +244,6 @@ fn passes_in_f32_are_certified_as_those_in_f64() -> Result<()> {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(swift > 5, "{swift} passes in f32");
+    assert!(f32 > 5, "{f32} passes in f32");
     Ok(())
 }

@@ -56,8 +56,8 @@ fn the_passes_that_are_reported_are_those_that_were_made() -> Result<()> {
             }
         }));
         let model = KernelPca::new(kernel("gaussian")).components(components).fit_with(&x, &exec)?;
-        let (swift, exact) = *counted.lock().expect("no panic");
-        assert_eq!(model.certificate().passes(), Passes { f32: swift, f64: exact }, "{components:?} of {n}");
+        let (in_f32, in_f64) = *counted.lock().expect("no panic");
+        assert_eq!(model.certificate().passes(), Passes { f32: in_f32, f64: in_f64 }, "{components:?} of {n}");
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    fn pass(&self, v: &Block, swift: bool, dice: &mut Dice) -> Result<(Block, f64)> {
+    fn pass(&self, v: &Block, f32: bool, dice: &mut Dice) -> Result<(Block, f64)> {
         let vectors: Vec<Points<f64>> =
             self.blocks.iter().map(|(a, b)| Points::from_fn(b - a, v.b(), |i, c| v.at(a + i, c))).collect();
         let block = |i: usize| RowBlock {
@@ -29,7 +29,7 @@ impl Cluster<'_> {
         for i in 0..self.blocks.len() {
             for j in 0..=i {
                 let mut state = PassState::new();
-                state.update(&self.basis, block(i), (i != j).then(|| block(j)), swift, &self.exec)?;
+                state.update(&self.basis, block(i), (i != j).then(|| block(j)), f32, &self.exec)?;
                 parts.push(PassState::from_bytes(&state.to_bytes())?);
             }
         }
@@ -42,7 +42,7 @@ impl Cluster<'_> {
         let start = spec.clone().components(16).finish(&self.basis, &state, &self.exec)?.transform(self.x)?;
         let facts = self.blocks.iter().map(|(a, b)| self.basis.facts(self.x.view().slice(*a, *b)));
         let facts = facts.collect::<Result<Vec<_>>>()?;
-        let pass = |v: &Block, swift: bool| self.pass(v, swift, &mut Dice(v.b() as u64));
+        let pass = |v: &Block, f32: bool| self.pass(v, f32, &mut Dice(v.b() as u64));
         spec.fit_remote(&self.basis, &facts, &start, &pass, &self.exec)
     }
 }
@@ -67,8 +67,8 @@ fn a_pass_over_pairs_is_the_product_with_the_whole_matrix() -> Result<()> {
         let v = Block::from_fn(150, 3, |_, _| dice.normal());
         let bound = Bound::new(&kernel, &x)?;
         for blocks in [1, 2, 7] {
-            for swift in [false, true] {
-                let (y, norm) = cluster(&x, &spec, blocks)?.pass(&v, swift, &mut dice)?;
+            for f32 in [false, true] {
+                let (y, norm) = cluster(&x, &spec, blocks)?.pass(&v, f32, &mut dice)?;
                 // Up to what centring removes: compared after it.
                 let gram = Points::from_fn(150, 150, |i, j| bound.eval(x.row(i), x.row(j)));
                 let gram = mercer::testing::naive::centred(&gram);
@@ -85,8 +85,8 @@ fn a_pass_over_pairs_is_the_product_with_the_whole_matrix() -> Result<()> {
                     let middle = column.iter().sum::<f64>() / 150.0;
                     let found: Vec<f64> = column.iter().map(|v| v - middle).collect();
                     let wanted: Vec<f64> = (0..150).map(|i| product(c, i)).collect();
-                    let limit = if swift { 1e-4 } else { 1e-11 } * scale * 150.0;
-                    assert!(largest_gap(&found, &wanted) < limit, "{text} {blocks} {swift}");
+                    let limit = if f32 { 1e-4 } else { 1e-11 } * scale * 150.0;
+                    assert!(largest_gap(&found, &wanted) < limit, "{text} {blocks} {f32}");
                 }
                 assert!(norm > 0.0);
             }

@@ -24,9 +24,9 @@ fn run(job: &Job) -> Result<()> {
             let gram = Gram::new(&bound, &x)?;
             // The same block for every engine.
             let v = Block::from_fn(x.n(), job.k, |i, j| (((i + 1) * (j + 1)) as f64).cos());
-            let narrow = (job.solver == "f32").then(|| mercer::testing::limits::narrow(&gram));
-            let op: &dyn SymOp = match &narrow {
-                Some(narrow) => narrow,
+            let in_f32 = (job.solver == "f32").then(|| mercer::testing::limits::in_f32(&gram));
+            let op: &dyn SymOp = match &in_f32 {
+                Some(in_f32) => in_f32,
                 None => &gram,
             };
             let pass = || {
