@@ -1,11 +1,15 @@
 //! Principal component analysis, of points or of their explicit embedding.
 
+mod axes;
 mod decompose;
 mod model;
 mod state;
+mod wide;
 
+pub use axes::complete_axes;
 pub use model::{PcaModel, PcaParts};
 pub use state::PcaState;
+pub use wide::{Layout, Way};
 
 use crate::block::Block;
 use crate::eigen::{Certificate, sign};
@@ -46,6 +50,7 @@ pub struct Pca {
     whiten: bool,
     route: Route,
     embedding: Embedding,
+    tolerance: f64,
 }
 
 /// Which matrix is decomposed. All give the same components.
@@ -95,6 +100,7 @@ impl Pca {
             whiten: false,
             route: Route::Auto,
             embedding: Embedding::Identity,
+            tolerance: 1e-6,
         }
     }
 
@@ -139,6 +145,13 @@ impl Pca {
     /// Takes PCA of phi(x) in place of x.
     pub fn embed(mut self, embedding: Embedding) -> Self {
         self.embedding = embedding;
+        self
+    }
+
+    /// The residual |XX'u - lambda u| that is good enough, relative to the largest eigenvalue, where components are found
+    /// by passes over the points: 1e-6 unless set. Errors of eigenvalues are about its square.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
         self
     }
 
