@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _batches, _data, _gram, _linear, _mercer
+from . import _batches, _data, _gram, _mercer
 from ._base import CONSTRAINTS, Estimator, warn, whole
 from ._certificate import Certificate, Plan
 from ._landmarks import ByLandmarks
@@ -391,7 +391,8 @@ class KernelPCA(ByLandmarks, Estimator):
         """Takes the first so many components, completed by others of eigenvalue zero."""
         values, vectors = model.eigenvalues[:kept], model.vectors()[:, :kept]
         values = np.append(values, np.zeros(width - kept))
-        vectors = _linear.completed(vectors.T, width - kept).T
+        if width > kept:
+            vectors = _mercer.complete_axes(np.ascontiguousarray(vectors.T), width).T
         self._model, self._kept = model, kept
         self.eigenvalues_, self.eigenvectors_ = self._cast(values), self._cast(vectors)
         variances, ratios = model.variances()

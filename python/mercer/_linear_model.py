@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from . import _data, _linear
+from . import _data, _mercer
 from ._base import Estimator
 
 
@@ -19,10 +19,10 @@ class LinearModel(Estimator):
         self._model, self._dtype = model, dtype
         mean, scale, *_ = model.location()
         variances, ratios = model.variances()
-        axes, more = model.axes(), max(0, width - len(variances))
+        more = max(0, width - len(variances))
         self.mean_ = self._cast(mean)
         self._scale = scale
-        self.components_ = self._cast(_linear.completed(axes, more))
+        self.components_ = self._cast(_mercer.complete_axes(model.axes(), width))
         self.explained_variance_ = self._cast(np.append(variances, np.zeros(more)))
         self.explained_variance_ratio_ = self._cast(np.append(ratios, np.zeros(more)))
         self.singular_values_ = self._cast(np.sqrt(np.append(model.eigenvalues, np.zeros(more))))
@@ -53,7 +53,7 @@ class LinearModel(Estimator):
 
     def _scores(self, X):
         if sp.issparse(X):
-            scores = _linear.sparse_scores(X, *self._model.location()[:2], self._model.axes())
+            scores = self._compute(X, lambda options: self._model.transform_sparse(_data.compressed(X), options))
         else:
             scores = self._compute(X, lambda options: self._model.transform(X, options))
         if self.whiten:

@@ -18,12 +18,14 @@ __all__ = [
     "TableReader",
     "__version__",
     "bind_kernel",
+    "complete_axes",
     "fit_gram",
     "fit_kernel",
     "fit_operator",
     "fit_pca",
     "fit_remote",
     "fit_scatter",
+    "fit_sparse",
     "kernel_matrix",
     "kernel_model",
     "kernels",
@@ -46,6 +48,8 @@ DEFAULT_MEMORY: int
 
 _Points: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
 _Table: TypeAlias = NDArray[np.float64]
+_Whole: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
+_SparseRows: TypeAlias = tuple[_Whole, _Whole, _Points, tuple[int, int]]
 _Choice: TypeAlias = tuple[str, str, float, str]
 _PlanFacts: TypeAlias = tuple[str, str, int, float, str]
 _Approximate: TypeAlias = tuple[str, int | None, _Table | None, float | None]
@@ -101,6 +105,7 @@ class Model:
     def landmarks(self) -> tuple[_Table, _Table]: ...
     def negative(self) -> tuple[int, float, float] | None: ...
     def transform(self, x: _Points, options: _Options) -> _Table: ...
+    def transform_sparse(self, x: _SparseRows, options: _Options) -> _Table: ...
     def to_bytes(self, columns: list[str]) -> bytes: ...
     def save(self, path: str | PathLike[str], columns: list[str], front: str) -> None: ...
     @staticmethod
@@ -128,7 +133,25 @@ def fit_operator(
     tolerance: float | None,
     options: _Options,
 ) -> Model: ...
-def fit_pca(x: _Points, wanted: float | None, center: bool, scale: bool, route: str, options: _Options) -> Model: ...
+def fit_pca(
+    x: _Points,
+    wanted: float | None,
+    center: bool,
+    scale: bool,
+    route: str,
+    options: _Options,
+    tolerance: float | None = None,
+) -> Model: ...
+def fit_sparse(
+    x: _SparseRows,
+    wanted: float | None,
+    center: bool,
+    scale: bool,
+    route: str,
+    options: _Options,
+    tolerance: float | None,
+) -> Model: ...
+def complete_axes(axes: _Table, width: int) -> _Table: ...
 def fit_scatter(
     scatter: _Table,
     mean: list[float],
@@ -150,7 +173,16 @@ def plan_kernel(
     options: _Options,
 ) -> _PlanFacts: ...
 def plan_operator(n: int, wanted: float | None, tolerance: float | None, options: _Options) -> _PlanFacts: ...
-def plan_pca(n: int, d: int, wanted: float | None, route: str, options: _Options) -> _PlanFacts: ...
+def plan_pca(
+    n: int,
+    d: int,
+    sparse: bool,
+    wanted: float | None,
+    center: bool,
+    route: str,
+    options: _Options,
+    tolerance: float | None,
+) -> _PlanFacts: ...
 def pca_model(facts: dict[str, Any]) -> Model: ...
 def kernel_model(facts: dict[str, Any]) -> Model: ...
 def nystroem_model(kernel: str, landmarks: _Table, weights: _Table) -> Model: ...
