@@ -66,7 +66,8 @@ pub enum Way {
 
 impl Pca {
     /// How the components of n points of d dimensions are best found. Dense points are fitted by passes only where
-    /// [`Pca::fit_by_passes`] is called.
+    /// [`Pca::fit_by_passes`] is called. Of sparse points with d > n, the covariance route is not taken even if it is
+    /// asked for, unless there are few dimensions.
     pub fn way(&self, n: usize, d: usize, layout: Layout, exec: &Exec) -> Way {
         let least = n.min(d);
         let few = match self.components {
@@ -118,6 +119,8 @@ impl Pca {
             true => self.of_operator().plan_op(n, exec)?,
             false => self.about_origin().plan(n, n, exec)?,
         };
+        // Many components whose matrix does not fit the memory are found by passes, too.
+        let route = if plan.passes.is_some() { "passes" } else { route };
         let (mut bytes, mut flops) = (plan.bytes, plan.flops);
         if let Way::Passes { k, .. } = way {
             // A pass multiplies the points twice by about as many vectors as there are components and a few more.
