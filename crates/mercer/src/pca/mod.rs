@@ -2,6 +2,7 @@
 
 mod axes;
 mod decompose;
+mod design;
 mod model;
 mod state;
 mod wide;
