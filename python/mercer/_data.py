@@ -127,3 +127,9 @@ def dense(X, memory: int):
             f"{memory / 1e9:.1f} GB; reduce the columns first, or use PCA, which keeps them sparse"
         )
     return np.ascontiguousarray(X.toarray())
+
+
+def compressed(X):
+    """Sparse points as the extension module takes them: offsets of the rows, columns, values, and the shape."""
+    X = X.tocsr()
+    return *(np.ascontiguousarray(a) for a in (X.indptr, X.indices, X.data)), X.shape

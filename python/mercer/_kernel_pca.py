@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _batches, _data, _gram, _linear, _mercer
+from . import _batches, _data, _gram, _mercer
 from ._base import CONSTRAINTS, Estimator, atomic_fit, warn
 from ._certificate import Certificate, Plan
 from ._landmarks import ByLandmarks
@@ -394,7 +394,8 @@ class KernelPCA(ByLandmarks, Estimator):
         """Sets the attributes from the first ``kept`` components, completed to ``width`` by ones of eigenvalue zero."""
         values, vectors = model.eigenvalues[:kept], model.vectors()[:, :kept]
         values = np.append(values, np.zeros(width - kept))
-        vectors = _linear.completed(vectors.T, width - kept).T
+        if width > kept:
+            vectors = _mercer.complete_axes(np.ascontiguousarray(vectors.T), width).T
         self._model, self._kept = model, kept
         self.eigenvalues_, self.eigenvectors_ = self._cast(values), self._cast(vectors)
         spectrum, zeros = model.spectrum, np.zeros(len(values) - kept)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from . import _data, _linear
+from . import _data, _mercer
 from ._base import Estimator
 
 
@@ -18,10 +18,10 @@ class LinearModel(Estimator):
         """Sets the attributes from a model of the extension module, completed to ``width`` components."""
         self._model, self._dtype = model, dtype
         location, spectrum = model.location, model.spectrum
-        axes, more = model.axes(), max(0, width - len(spectrum.variances))
+        more = max(0, width - len(spectrum.variances))
         self.mean_ = self._cast(location.mean)
         self._scale = location.scale
-        self.components_ = self._cast(_linear.completed(axes, more))
+        self.components_ = self._cast(_mercer.complete_axes(model.axes(), width))
         self.explained_variance_ = self._cast(np.append(spectrum.variances, np.zeros(more)))
         self.explained_variance_ratio_ = self._cast(np.append(spectrum.ratios, np.zeros(more)))
         self.singular_values_ = self._cast(np.sqrt(np.append(model.eigenvalues, np.zeros(more))))
@@ -51,8 +51,7 @@ class LinearModel(Estimator):
 
     def _scores(self, X):
         if sp.issparse(X):
-            location = self._model.location
-            scores = _linear.sparse_scores(X, location.mean, location.scale, self._model.axes())
+            scores = self._compute(X, lambda options: self._model.transform_sparse(_data.compressed(X), options))
         else:
             scores = self._compute(X, lambda options: self._model.transform(X, options))
         if self.whiten:

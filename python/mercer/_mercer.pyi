@@ -25,12 +25,14 @@ __all__ = [
     "TableReader",
     "__version__",
     "bind_kernel",
+    "complete_axes",
     "fit_gram",
     "fit_kernel",
     "fit_operator",
     "fit_pca",
     "fit_remote",
     "fit_scatter",
+    "fit_sparse",
     "kernel_matrix",
     "kernel_model",
     "kernels",
@@ -53,6 +55,8 @@ DEFAULT_MEMORY: int
 
 _Points: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
 _Table: TypeAlias = NDArray[np.float64]
+_Whole: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
+_SparseRows: TypeAlias = tuple[_Whole, _Whole, _Points, tuple[int, int]]
 _Approximate: TypeAlias = tuple[str, int | None, _Table | None, float | None]
 _Block: TypeAlias = tuple[int, _Table, _Table]
 
@@ -201,6 +205,7 @@ class Model:
     @property
     def negative(self) -> NegativePart | None: ...
     def transform(self, x: _Points, options: _Options) -> _Table: ...
+    def transform_sparse(self, x: _SparseRows, options: _Options) -> _Table: ...
     def to_bytes(self, columns: list[str]) -> bytes: ...
     def save(self, path: str | PathLike[str], columns: list[str], front: str) -> None: ...
     @staticmethod
@@ -228,7 +233,25 @@ def fit_operator(
     tolerance: float | None,
     options: _Options,
 ) -> Model: ...
-def fit_pca(x: _Points, wanted: float | None, center: bool, scale: bool, route: str, options: _Options) -> Model: ...
+def fit_pca(
+    x: _Points,
+    wanted: float | None,
+    center: bool,
+    scale: bool,
+    route: str,
+    options: _Options,
+    tolerance: float | None = None,
+) -> Model: ...
+def fit_sparse(
+    x: _SparseRows,
+    wanted: float | None,
+    center: bool,
+    scale: bool,
+    route: str,
+    options: _Options,
+    tolerance: float | None,
+) -> Model: ...
+def complete_axes(axes: _Table, width: int) -> _Table: ...
 def fit_scatter(
     scatter: _Table,
     mean: list[float],
@@ -250,7 +273,16 @@ def plan_kernel(
     options: _Options,
 ) -> Plan: ...
 def plan_operator(n: int, wanted: float | None, tolerance: float | None, options: _Options) -> Plan: ...
-def plan_pca(n: int, d: int, wanted: float | None, route: str, options: _Options) -> Plan: ...
+def plan_pca(
+    n: int,
+    d: int,
+    sparse: bool,
+    wanted: float | None,
+    center: bool,
+    route: str,
+    options: _Options,
+    tolerance: float | None,
+) -> Plan: ...
 def pca_model(facts: dict[str, Any]) -> Model: ...
 def kernel_model(facts: dict[str, Any]) -> Model: ...
 def nystroem_model(kernel: str, landmarks: _Table, weights: _Table) -> Model: ...

@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _batches, _data, _linear, _mercer
+from . import _batches, _data, _mercer
 from ._base import CONSTRAINTS, atomic_fit
 from ._certificate import Certificate, Plan
 from ._linear_model import LinearModel
@@ -222,33 +222,18 @@ class PCA(LinearModel):
         """
         self._validate_params()
         shape = self._shape(X)
-        options = self._options()
-        solver, wanted = self._choose(shape, sp.issparse(X))
+        sparse = sp.issparse(X)
+        solver, wanted = self._choose(shape, sparse)
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
-        way = self._way(shape, sp.issparse(X), solver, count, options)
-        if way != "passes":
-            plan = _mercer.plan_pca(*shape, count, way, options)
-            if self.svd_solver == "auto" and way != "auto":
-                sparse = "the smaller matrix of sparse data"
-                plan = plan.with_why(sparse if sp.issparse(X) else "few values: the data itself")
-            return Plan.of(plan)
-        plan = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
-        route, size = plan.route, plan.bytes
-        why = f"{count} leading components of {min(shape)}, by passes over the data"
-        # A pass multiplies the data twice by a few more vectors than there are components.
-        flops = 7 * 4.0 * shape[0] * shape[1] * (count + 10)
-        if not sp.issparse(X):
-            size += 8 * shape[0] * shape[1]
-        text = f"route      {route} ({why})\nmemory     about {size / 1e6:.0f} MB besides the data"
-        return Plan(route, why, size, flops, text)
+        route = self._route(shape, sparse, solver)
+        plan = _mercer.plan_pca(*shape, sparse, count, self.center, route, self._options(), self._tolerance())
+        if self.svd_solver == "auto" and route != "auto":
+            plan = plan.with_why("few values: the data itself")
+        return Plan.of(plan)
 
-    def _way(self, shape, sparse, solver, count, options):
-        """Returns the route of the extension module, or "passes"."""
-        if sparse:
-            return _linear.sparse_way(shape, count, self.center, self.svd_solver)
-        if self.center and _linear.by_passes(self.svd_solver, shape, count, options):
-            return "passes"
-        if self.svd_solver == "auto":
+    def _route(self, shape, sparse, solver):
+        """Returns the route that the extension module is asked for."""
+        if self.svd_solver == "auto" and not sparse:
             return "svd" if solver == "full" and max(shape) <= SVD_UP_TO else "auto"
         return ROUTES.get(self.svd_solver, "auto")
 
@@ -315,13 +300,9 @@ class PCA(LinearModel):
         self.certificate_ = Certificate.of(model)
 
     def _decompose(self, X, count, solver, options):
-        way = self._way(X.shape, sp.issparse(X), solver, count, options)
-        how = (count, self.center, self.scale)
-        if sp.issparse(X):
-            return _linear.fit_sparse(X, way, *how, self._tolerance(), options)
-        if way == "passes":
-            return _linear.fit_wide(X, *how, self._tolerance(), options)
-        return _mercer.fit_pca(X, *how, way, options)
+        sparse = sp.issparse(X)
+        how = (count, self.center, self.scale, self._route(X.shape, sparse, solver), options, self._tolerance())
+        return _mercer.fit_sparse(_data.compressed(X), *how) if sparse else _mercer.fit_pca(X, *how)
 
     def _choose(self, shape, sparse):
         """Returns the solver and the number of components, with scikit-learn's rules and messages."""

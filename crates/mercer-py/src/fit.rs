@@ -3,15 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mercer::{
-    AnyModel, Approx, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Landmarks, Pca, Plan, PlannedRoute,
-    PointsRef, Real, Route, Standardise, SymOp,
+    AnyModel, Approx, Block, Components, ErrorKind, Exec, Kernel, KernelPca, Landmarks, Layout, Pca, PcaModel, Plan,
+    PlannedRoute, PointsRef, Real, Route, Standardise, SymOp, Way,
 };
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
-use crate::array::{Array, owned, points, with_points};
+use crate::array::{Array, SparseRows, Table, owned, points, table, with_points};
 use crate::error::python;
 use crate::kernels::read;
 use crate::model::Model;
@@ -190,8 +190,17 @@ pub(crate) fn pca(wanted: Option<Wanted>, center: bool, scale: bool, route: &str
     Ok(Pca::new().components(components(wanted)).center(center).standardise(scale).route(route))
 }
 
-/// PCA of points.
+fn with_tolerance(spec: Pca, tolerance: Option<f64>) -> Pca {
+    match tolerance {
+        Some(tolerance) => spec.tolerance(tolerance),
+        None => spec,
+    }
+}
+
+/// PCA of points, in the way that their sizes ask for.
 #[pyfunction]
+#[pyo3(signature = (x, wanted, center, scale, route, options, tolerance=None))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn fit_pca(
     py: Python<'_>,
     x: Array<'_>,
@@ -200,10 +209,47 @@ pub(crate) fn fit_pca(
     scale: bool,
     route: &str,
     options: Options,
+    tolerance: Option<f64>,
 ) -> PyResult<Model> {
-    let spec = pca(wanted, center, scale, route)?;
-    let model = with_points!(x, |x| work(py, &options, |exec| spec.fit_with(x, exec)))?;
+    fn fit<T: Real>(spec: &Pca, x: PointsRef<'_, T>, exec: &Exec) -> mercer::Result<PcaModel> {
+        match spec.way(x.n(), x.d(), Layout::Dense, exec) {
+            Way::Passes { .. } => spec.fit_by_passes_with(x, exec),
+            Way::Whole { .. } => spec.fit_with(x, exec),
+        }
+    }
+    let spec = with_tolerance(pca(wanted, center, scale, route)?, tolerance);
+    let model = with_points!(x, |x| work(py, &options, |exec| fit(&spec, x, exec)))?;
     Ok(Model::new(AnyModel::Pca(model)))
+}
+
+/// PCA of sparse points.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn fit_sparse(
+    py: Python<'_>,
+    x: SparseRows<'_>,
+    wanted: Option<Wanted>,
+    center: bool,
+    scale: bool,
+    route: &str,
+    options: Options,
+    tolerance: Option<f64>,
+) -> PyResult<Model> {
+    let spec = with_tolerance(pca(wanted, center, scale, route)?, tolerance);
+    let x = x.points()?;
+    let model = work_apart(py, &options, move |exec| spec.fit_sparse_with(&x, exec))?;
+    Ok(Model::new(AnyModel::Pca(model)))
+}
+
+/// Orthonormal rows, and others after them so that there are `width`.
+#[pyfunction]
+pub(crate) fn complete_axes<'py>(
+    py: Python<'py>,
+    axes: PyReadonlyArray2<'_, f64>,
+    width: usize,
+) -> PyResult<Table<'py>> {
+    let axes = owned(&axes)?;
+    table(py, py.detach(|| mercer::complete_axes(&axes, width)))
 }
 
 /// PCA of n points by their scatter matrix about a mean, after they were divided by a scale.
@@ -266,6 +312,17 @@ pub(crate) fn plan_operator(
 
 /// What fitting PCA will do and need.
 #[pyfunction]
-pub(crate) fn plan_pca(n: usize, d: usize, wanted: Option<Wanted>, route: &str, options: Options) -> PyResult<PyPlan> {
-    record(pca(wanted, true, false, route)?.plan(n, d, &options.exec()))
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn plan_pca(
+    n: usize,
+    d: usize,
+    sparse: bool,
+    wanted: Option<Wanted>,
+    center: bool,
+    route: &str,
+    options: Options,
+    tolerance: Option<f64>,
+) -> PyResult<PyPlan> {
+    let layout = if sparse { Layout::Sparse } else { Layout::Dense };
+    record(with_tolerance(pca(wanted, center, false, route)?, tolerance).plan_way(n, d, layout, &options.exec()))
 }

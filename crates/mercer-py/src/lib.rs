@@ -16,7 +16,10 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _mercer {
     #[pymodule_export]
-    use crate::fit::{fit_gram, fit_kernel, fit_operator, fit_pca, fit_scatter, plan_kernel, plan_operator, plan_pca};
+    use crate::fit::{
+        complete_axes, fit_gram, fit_kernel, fit_operator, fit_pca, fit_scatter, fit_sparse, plan_kernel,
+        plan_operator, plan_pca,
+    };
     #[pymodule_export]
     use crate::kernels::{ParsedKernel, bind_kernel, kernel_matrix, kernels, parse_kernel};
     #[pymodule_export]

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::array::{Array, List, Table, list, owned, points, table, with_points};
+use crate::array::{Array, List, SparseRows, Table, list, owned, points, table, with_points};
 use crate::error::{of_files, python};
 use crate::kernels::read;
 use crate::records::{PyLocation, PyNegativePart, PySpectrum};
@@ -227,6 +227,12 @@ impl Model {
         table(py, scores)
     }
 
+    /// PCA: scores of sparse points.
+    fn transform_sparse<'py>(&self, py: Python<'py>, x: SparseRows<'_>, options: Options) -> PyResult<Table<'py>> {
+        let (model, x) = (self.pca()?, x.points()?);
+        table(py, work(py, &options, |exec| model.transform_sparse_with(&x, exec))?)
+    }
+
     /// The JSON text that the estimator saved with the model.
     #[getter]
     fn front(&self) -> Option<String> {
@@ -269,15 +275,6 @@ fn number(facts: &Bound<'_, PyDict>, name: &str) -> PyResult<f64> {
     facts.as_any().get_item(name)?.extract()
 }
 
-fn certificate(facts: &Bound<'_, PyDict>, eigenvalues: &[f64], total: f64) -> PyResult<Certificate> {
-    match facts.get_item("certificate")? {
-        Some(json) => {
-            serde_json::from_str(json.extract::<&str>()?).map_err(|e| PyTypeError::new_err(format!("certificate: {e}")))
-        }
-        None => Ok(Certificate::unknown(eigenvalues, total)),
-    }
-}
-
 /// Makes a PCA model from its numbers.
 #[pyfunction]
 pub(crate) fn pca_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
@@ -291,7 +288,7 @@ pub(crate) fn pca_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
         d: axes.d(),
         mean: of("mean")?.extract()?,
         scale: of("scale")?.extract()?,
-        certificate: certificate(facts, &eigenvalues, total)?,
+        certificate: Certificate::unknown(&eigenvalues, total),
         axes,
         total,
         discarded: number(facts, "discarded")?,
@@ -335,7 +332,7 @@ pub(crate) fn kernel_model(facts: &Bound<'_, PyDict>) -> PyResult<Model> {
         grand_mean: means.iter().sum::<f64>() / n as f64,
         weights,
         offset,
-        certificate: certificate(facts, &eigenvalues, total)?,
+        certificate: Certificate::unknown(&eigenvalues, total),
         total,
         discarded: (total - eigenvalues.iter().sum::<f64>()).max(0.0),
         rank: eigenvalues.len(),

@@ -8,10 +8,11 @@ use crate::kernel_pca::{KernelPca, KernelPcaModel, LandmarkState};
 use crate::model::AnyModel;
 use crate::op::SymOp;
 use crate::options::Route;
-use crate::pca::{Pca, PcaModel};
+use crate::pca::{Layout, Pca, PcaModel};
 use crate::plan::Plan;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
+use crate::sparse::Csr;
 use crate::spectrum::Components;
 use crate::survey::Survey;
 
@@ -61,6 +62,8 @@ impl From<KernelPca> for Spec {
 pub enum Source<'a> {
     /// Points in memory.
     Points(AnyPoints<'a>),
+    /// Sparse points.
+    Sparse(&'a Csr),
     /// A Gram matrix.
     Gram(AnyPoints<'a>),
     /// An operator: the Gram matrix of anything.
@@ -135,7 +138,9 @@ impl Spec {
         match (self, source) {
             (Spec::Pca(pca), Source::Points(x)) => pca.plan(x.n(), x.d(), exec),
             (Spec::Pca(pca), Source::Batches(batches)) => pca.plan_batches(known(*batches), batches.d(), exec),
+            (Spec::Pca(pca), Source::Sparse(x)) => pca.plan_way(x.n(), x.d(), Layout::Sparse, exec),
             (Spec::Pca(_), Source::Gram(_) | Source::Operator(_)) => Err(not_for_pca()),
+            (Spec::KernelPca(_), Source::Sparse(_)) => Err(not_sparse()),
             (Spec::KernelPca(kernel), Source::Points(x)) => kernel.plan(x.n(), x.d(), exec),
             (Spec::KernelPca(kernel), Source::Gram(gram)) => kernel.plan_gram(gram.n(), exec),
             (Spec::KernelPca(kernel), Source::Operator(op)) => kernel.plan_op(op.n(), exec),
@@ -162,6 +167,8 @@ impl Spec {
         let whole = |model: AnyModel, n: usize| Fitted { model, n: n as u64, ranges: Vec::new(), notes: Vec::new() };
         match (self, source) {
             (Spec::Pca(pca), Source::Points(x)) => Ok(whole(AnyModel::Pca(pca.run_planned(plan, x, exec)?), x.n())),
+            (Spec::Pca(pca), Source::Sparse(x)) => Ok(whole(AnyModel::Pca(pca.fit_sparse_with(x, exec)?), x.n())),
+            (Spec::KernelPca(_), Source::Sparse(_)) => Err(not_sparse()),
             (Spec::Pca(pca), Source::Batches(batches)) => pca.run_batches(batches, exec),
             (Spec::Pca(_), Source::Gram(_) | Source::Operator(_)) => Err(not_for_pca()),
             (Spec::KernelPca(kernel), Source::Points(x)) => {
@@ -191,10 +198,19 @@ fn not_for_pca() -> Error {
     .into()
 }
 
+fn not_sparse() -> Error {
+    ErrorKind::Unsupported {
+        what: "kernel PCA does not take sparse points".into(),
+        remedy: "make them dense with Csr::to_points, or use PCA".into(),
+    }
+    .into()
+}
+
 impl Pca {
     /// One pass over the batches; a second one, by the svd route, where small components would lose their digits.
     fn run_batches(&self, batches: &mut dyn Batches, exec: &Exec) -> Result<Fitted> {
-        let pass = |pca: &Pca, batches: &mut dyn Batches| -> Result<(PcaModel, u64, Vec<(f64, f64)>)> {
+        type Seen = (PcaModel, u64, Vec<(f64, f64)>);
+        let pass = |pca: &Pca, batches: &mut dyn Batches| -> Result<Seen> {
             let mut state = pca.state(batches.d())?;
             batches.each(&mut |batch| state.update_any(batch, exec))?;
             let model = pca.finish(&state, exec)?;

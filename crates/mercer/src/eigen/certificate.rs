@@ -284,6 +284,20 @@ impl Certificate {
         self
     }
 
+    /// The same with components of eigenvalue 0 after the others, given the residuals of their pairs. No eigenvalue beyond
+    /// those found exceeds [`Certificate::missed`]; of their directions nothing is known.
+    pub(crate) fn with_zeros(mut self, residuals: &[f64]) -> Self {
+        let (first, more) = (self.residuals.len(), residuals.len());
+        if more == 0 {
+            return self;
+        }
+        self.residuals.extend(residuals);
+        self.below.resize(first + more, self.rounding);
+        self.above.resize(first + more, self.missed.max(self.rounding));
+        self.clusters.push(Cluster { first, last: first + more - 1, sine: 1.0 });
+        self
+    }
+
     /// For the first k of the pairs that were found.
     pub(crate) fn of_found(found: &Found, k: usize, known: &Known) -> Self {
         // All in the unit of the pairs, so that nothing leaves the range of f64.

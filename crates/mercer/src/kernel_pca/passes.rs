@@ -45,7 +45,7 @@ impl Facts {
 /// What a search ends with.
 pub(super) enum Outcome {
     /// Pairs, of which so many are components.
-    Found(Found, usize),
+    Found(Box<Found>, usize),
     /// Another plan is needed.
     Again(Replan),
 }
@@ -71,13 +71,13 @@ impl KernelPca {
         if !facts.definite && negative && plan.dense_fits && self.looks_at_negative(n) {
             return Ok(Outcome::Again(Replan::Negative));
         }
-        let Components::Share(share) = self.components else { return Ok(Outcome::Found(found, k)) };
+        let Components::Share(share) = self.components else { return Ok(Outcome::Found(Box::new(found), k)) };
         let total = facts.trace(&found);
         let values: Vec<f64> = found.values.iter().map(|v| v * found.unit).collect();
         let sum: f64 = values[..k].iter().map(|v| v.max(0.0)).sum();
         if sum >= share * total || k == n - 1 {
             let k = self.components.count(&values, total, k);
-            return Ok(Outcome::Found(found, k));
+            return Ok(Outcome::Found(Box::new(found), k));
         }
         // None of the others is larger than the last: so many of them are needed at least.
         let missing = ((share * total - sum) / values[k - 1].max(f64::MIN_POSITIVE)).ceil();
@@ -89,7 +89,7 @@ impl KernelPca {
     pub(super) fn finish_found(
         &self,
         features: Features,
-        found: Found,
+        found: Box<Found>,
         wanted: usize,
         facts: &Facts,
     ) -> Result<KernelPcaModel> {

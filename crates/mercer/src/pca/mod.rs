@@ -1,11 +1,16 @@
 //! Principal component analysis, of points or of their explicit embedding.
 
+mod axes;
 mod decompose;
+mod design;
 mod model;
 mod state;
+mod wide;
 
+pub use axes::complete_axes;
 pub use model::{PcaModel, PcaParts};
 pub use state::PcaState;
+pub use wide::{Layout, Way};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +55,7 @@ pub struct Pca {
     whiten: bool,
     route: Route,
     embedding: Embedding,
+    tolerance: f64,
 }
 
 impl Default for Pca {
@@ -68,6 +74,7 @@ impl Pca {
             whiten: false,
             route: Route::Auto,
             embedding: Embedding::Identity,
+            tolerance: 1e-6,
         }
     }
 
@@ -112,6 +119,13 @@ impl Pca {
     /// Takes PCA of phi(x) in place of x.
     pub fn embed(mut self, embedding: Embedding) -> Self {
         self.embedding = embedding;
+        self
+    }
+
+    /// The residual |XX'u - lambda u| that is good enough, relative to the largest eigenvalue, where components are found
+    /// by passes over the points: 1e-6 unless set. Errors of eigenvalues are about its square.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
         self
     }
 

@@ -1,0 +1,216 @@
+//! Points about their mean, dense or sparse, as what multiplies blocks of vectors.
+//!
+//! Sparse points are centred by what is done to the vectors, (X - 1m')v = Xv - 1(m'v), so that they stay sparse.
+
+use std::borrow::Cow;
+
+use super::Pca;
+use crate::block::Block;
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Exec;
+use crate::features::Standardise;
+use crate::linalg;
+use crate::op::{SymOp, centre};
+use crate::points::Points;
+use crate::real::{SQUARABLE, largest};
+use crate::sparse::Csr;
+
+/// Points X about their mean, and divided by their scale where that is asked for, known by products with them.
+pub(super) trait Design: Sync {
+    fn n(&self) -> usize;
+
+    fn d(&self) -> usize;
+
+    /// X B.
+    fn times(&self, b: &Block) -> Result<Block>;
+
+    /// X'B.
+    fn transposed_times(&self, b: &Block) -> Result<Block>;
+
+    /// The squared length of each point.
+    fn squares(&self) -> Vec<f64>;
+
+    /// XX' as a stored matrix.
+    fn gram(&self, exec: &Exec) -> Result<Block>;
+}
+
+/// The Gram matrix XX', which is not stored.
+pub(super) struct Gram<'a>(pub(super) &'a dyn Design);
+
+impl SymOp for Gram<'_> {
+    fn n(&self) -> usize {
+        self.0.n()
+    }
+
+    fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()> {
+        exec.check_cancelled()?;
+        let inner = self.0.transposed_times(x)?;
+        exec.check_cancelled()?;
+        *y = self.0.times(&inner)?;
+        Ok(())
+    }
+
+    fn diagonal(&self, _: &Exec) -> Result<Option<Vec<f64>>> {
+        Ok(Some(self.0.squares()))
+    }
+
+    fn to_matrix(&self, exec: &Exec) -> Result<Block> {
+        self.0.gram(exec)
+    }
+}
+
+/// A moved and scaled copy of dense points, X': a column per point.
+pub(super) struct Moved(Block);
+
+impl Moved {
+    pub(super) fn new(x: Points<f64>) -> Result<Self> {
+        let (n, d) = (x.n(), x.d());
+        let values = x.into_vec();
+        let found = values.len();
+        Block::from_columns(values, d, n).map(Moved).ok_or_else(|| Error::shape("values of the points", found, n * d))
+    }
+}
+
+impl Design for Moved {
+    fn n(&self) -> usize {
+        self.0.b()
+    }
+
+    fn d(&self) -> usize {
+        self.0.n()
+    }
+
+    fn times(&self, b: &Block) -> Result<Block> {
+        Ok(linalg::inner_products(&self.0, b))
+    }
+
+    fn transposed_times(&self, b: &Block) -> Result<Block> {
+        Ok(linalg::product(&self.0, b))
+    }
+
+    fn squares(&self) -> Vec<f64> {
+        (0..self.n()).map(|i| linalg::dot(self.0.col(i), self.0.col(i))).collect()
+    }
+
+    fn gram(&self, _: &Exec) -> Result<Block> {
+        Ok(linalg::inner_products(&self.0, &self.0))
+    }
+}
+
+/// Sparse points, scaled, and what of their mean is left to subtract.
+pub(super) struct Sparse<'a> {
+    rows: Cow<'a, Csr>,
+    /// The transpose of the rows.
+    columns: Csr,
+    /// The mean of the rows; all 0 where no mean is subtracted.
+    rest: Vec<f64>,
+    center: bool,
+}
+
+impl<'a> Sparse<'a> {
+    pub(super) fn new(x: &'a Csr, spec: &Pca) -> Result<(Self, Standardise)> {
+        let (n, d) = (x.n() as f64, x.d());
+        let magnitude = largest(x.values());
+        if magnitude > 0.0 && !SQUARABLE.contains(&magnitude) {
+            return Err(ErrorKind::Range { what: "points", magnitude }.into());
+        }
+        // A column without zeros is moved to its mean first: there centring could cancel.
+        let shift = if spec.center { means_of_full(x) } else { vec![0.0; d] };
+        let mut rows = Cow::Borrowed(x);
+        if shift.iter().any(|s| *s != 0.0) {
+            rows = Cow::Owned(x.map(|j, v| v - shift[j]));
+        }
+        let mut rest = vec![0.0; d];
+        if spec.center {
+            rest.iter_mut().zip(rows.column_sums()).for_each(|(m, sum)| *m = sum / n);
+        }
+        let mut scale = vec![1.0; d];
+        if spec.standardise {
+            let divisor = if spec.center { n - 1.0 } else { n };
+            for ((s, square), m) in scale.iter_mut().zip(rows.column_squares()).zip(&rest) {
+                let square = square - n * (m * m);
+                *s = if square > 0.0 { (square / divisor).sqrt() } else { 1.0 };
+            }
+            rows = Cow::Owned(rows.map(|j, v| v / scale[j]));
+            rest.iter_mut().zip(&scale).for_each(|(m, s)| *m /= s);
+        }
+        let mean = (0..d).map(|j| shift[j] + rest[j] * scale[j]).collect();
+        let columns = rows.transposed()?;
+        Ok((Sparse { rows, columns, rest, center: spec.center }, Standardise { mean, scale }))
+    }
+
+    /// X'X about the mean.
+    pub(super) fn scatter(&self, exec: &Exec) -> Result<Block> {
+        let (n, m) = (self.rows.n() as f64, &self.rest);
+        let mut scatter = self.columns.gram(&self.rows, exec)?;
+        for j in 0..scatter.b() {
+            scatter.col_mut(j).iter_mut().enumerate().for_each(|(i, v)| *v -= n * (m[i] * m[j]));
+        }
+        Ok(scatter)
+    }
+}
+
+/// The means of the columns that have a value in every row, 0 for the others; of a constant column, its value.
+fn means_of_full(x: &Csr) -> Vec<f64> {
+    let (counts, mut means) = (x.column_counts(), x.column_sums());
+    let (mut low, mut high) = (vec![f64::INFINITY; x.d()], vec![f64::NEG_INFINITY; x.d()]);
+    for (columns, values) in x.rows() {
+        for (j, v) in columns.iter().zip(values) {
+            let j = *j as usize;
+            (low[j], high[j]) = (low[j].min(*v), high[j].max(*v));
+        }
+    }
+    for (j, mean) in means.iter_mut().enumerate() {
+        *mean = match counts[j] == x.n() {
+            true if low[j] == high[j] => low[j],
+            true => *mean / x.n() as f64,
+            false => 0.0,
+        };
+    }
+    means
+}
+
+impl Design for Sparse<'_> {
+    fn n(&self) -> usize {
+        self.rows.n()
+    }
+
+    fn d(&self) -> usize {
+        self.rows.d()
+    }
+
+    fn times(&self, b: &Block) -> Result<Block> {
+        let mut product = self.rows.times(b)?;
+        for j in 0..b.b() {
+            let along = linalg::dot(&self.rest, b.col(j));
+            product.col_mut(j).iter_mut().for_each(|v| *v -= along);
+        }
+        Ok(product)
+    }
+
+    fn transposed_times(&self, b: &Block) -> Result<Block> {
+        let mut product = self.columns.times(b)?;
+        for j in 0..b.b() {
+            let sum: f64 = b.col(j).iter().sum();
+            product.col_mut(j).iter_mut().zip(&self.rest).for_each(|(v, m)| *v -= m * sum);
+        }
+        Ok(product)
+    }
+
+    fn squares(&self) -> Vec<f64> {
+        let of_zeros: f64 = self.rest.iter().map(|m| m * m).sum();
+        let square = |(columns, values): (&[u32], &[f64])| {
+            let stored = columns.iter().zip(values).map(|(j, v)| v * (v - 2.0 * self.rest[*j as usize])).sum::<f64>();
+            (of_zeros + stored).max(0.0)
+        };
+        self.rows.rows().map(square).collect()
+    }
+
+    fn gram(&self, exec: &Exec) -> Result<Block> {
+        let mut gram = self.rows.gram(&self.columns, exec)?;
+        if self.center {
+            centre(&mut gram);
+        }
+        Ok(gram)
+    }
+}
