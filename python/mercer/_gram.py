@@ -128,7 +128,7 @@ class Function:
 def source(kernel, n_features, *, gamma=None, degree=None, coef0=None, params=None):
     """Returns the source of the values of a kernel.
 
-    A parameter that is None takes scikit-learn's default: gamma 1/n_features, degree 3, coef0 1.
+    A parameter that is None takes scikit-learn's default: gamma 1/n_features (1 for chi2), degree 3, coef0 1.
     """
     given = {"gamma": gamma, "coef0": coef0, "degree": degree}
     if isinstance(kernel, Kernel):
@@ -153,7 +153,7 @@ def _plain(kernel, name, given, n_features):
     own = PLAIN[name]
     values = {n: DEFAULTS[n] if v is None else v for n, v in given.items()}
     if values["gamma"] is None:
-        values["gamma"] = 1.0 / n_features
+        values["gamma"] = 1.0 if name == "chi2" else 1.0 / n_features
     odd = "degree" in own and (values["degree"] != int(values["degree"]) or values["degree"] < 1)
     if odd or ("gamma" in own and values["gamma"] == 0):
         if isinstance(values["gamma"], str):
@@ -180,6 +180,17 @@ def _alone(text, given) -> str:
         if value is not None and value != DEFAULTS[name]:
             raise ValueError(f"{name}={value!r} is not used with kernel='{text}': write it into the kernel")
     return text
+
+
+def changed(kernel, before, now) -> list:
+    """Returns the parameters of an estimator by which one expression became another."""
+    if NAMES.get(kernel if isinstance(kernel, str) else None) in PLAIN:
+        before, now = (_mercer.parse_kernel(text) for text in (before, now))
+        if before.name == now.name:
+            numbers, new = dict(before.arguments), dict(now.arguments)
+            # Only gamma can be a rule in place of a number.
+            return [n for n in DEFAULTS if numbers.get(n) != new.get(n)] or ["gamma"]
+    return ["kernel"]
 
 
 def _rows(X, options):

@@ -11,7 +11,7 @@ import json
 import numpy as np
 import scipy.sparse as sp
 
-from . import _mercer
+from . import _mercer, _spec
 
 #: Up to this size the smaller of scatter and Gram matrix is decomposed as a whole.
 WHOLE_UP_TO = 2000
@@ -69,7 +69,8 @@ def fit_sparse(X, way, count, center, scale, tolerance, options):
         scatter = np.ascontiguousarray((X.T @ X).toarray())
         scatter -= n * np.outer(rest, rest)
         scatter = (scatter + scatter.T) / 2
-        return _mercer.fit_scatter(scatter, mean.tolist(), scales.tolist(), n, count, center, scale, options)
+        spec = _spec.pca(count, center=center, scale=scale)
+        return _mercer.fit_scatter(spec, scatter, mean.tolist(), scales.tolist(), n, options)
     X, at = X.tocsr(), (mean, scales, center, scale)
     if way == "passes":
         found = _by_passes(X, count, tolerance, options)
@@ -77,11 +78,11 @@ def fit_sparse(X, way, count, center, scale, tolerance, options):
     gram = np.ascontiguousarray((X @ X.T).toarray())
     gram = (gram + gram.T) / 2
     if center:
-        found = _mercer.fit_gram(gram, count, tolerance, False, options)
+        found = _mercer.fit_gram(_spec.kernel_pca(None, count, tol=tolerance), gram, options)
         return _with_axes(X, found, found.alpha(), count, at)
     # Without a mean, the eigenvectors of X X' are those of a scatter matrix about the origin.
     zero, one = np.zeros(n).tolist(), np.ones(n).tolist()
-    found = _mercer.fit_scatter(gram, zero, one, n, count, False, False, options)
+    found = _mercer.fit_scatter(_spec.pca(count, center=False), gram, zero, one, n, options)
     return _with_axes(X, found, found.axes().T, count, at)
 
 
@@ -99,7 +100,8 @@ def _by_passes(X, count, tolerance, options):
     def apply(vectors, is_cancelled):
         return np.ascontiguousarray((X @ (X.T @ vectors.T)).T)
 
-    return _mercer.fit_operator(apply, np.ascontiguousarray(diagonal), count, tolerance, options)
+    spec = _spec.kernel_pca(None, count, tol=tolerance)
+    return _mercer.fit_operator(spec, apply, np.ascontiguousarray(diagonal), options)
 
 
 def _with_axes(X, found, vectors, count, at):

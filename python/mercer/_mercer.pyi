@@ -1,4 +1,4 @@
-"""The extension module. Two-dimensional arrays must be C-contiguous."""
+"""The extension module. Two-dimensional arrays must be C-contiguous. A ``spec`` is JSON text, made by ``_spec``."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -26,9 +26,8 @@ __all__ = [
     "__version__",
     "bind_kernel",
     "fit_gram",
-    "fit_kernel",
     "fit_operator",
-    "fit_pca",
+    "fit_points",
     "fit_remote",
     "fit_scatter",
     "kernel_matrix",
@@ -41,9 +40,7 @@ __all__ = [
     "open_table",
     "parse_kernel",
     "pca_model",
-    "plan_kernel",
-    "plan_operator",
-    "plan_pca",
+    "plan",
     "read_table",
     "write_file",
 ]
@@ -53,7 +50,6 @@ DEFAULT_MEMORY: int
 
 _Points: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
 _Table: TypeAlias = NDArray[np.float64]
-_Approximate: TypeAlias = tuple[str, int | None, _Table | None, float | None]
 _Block: TypeAlias = tuple[int, _Table, _Table]
 
 class _Options(Protocol):
@@ -211,46 +207,15 @@ def kernels() -> list[dict[str, Any]]: ...
 def parse_kernel(text: str) -> ParsedKernel: ...
 def bind_kernel(text: str, x: _Points, options: _Options) -> str: ...
 def kernel_matrix(text: str, x: _Points, y: _Points, options: _Options) -> _Table: ...
-def fit_kernel(
-    kernel: str,
-    x: _Points,
-    wanted: float | None,
-    tolerance: float | None,
-    dense: bool,
-    approximate: _Approximate,
-    options: _Options,
-) -> Model: ...
-def fit_gram(gram: _Table, wanted: float | None, tolerance: float | None, dense: bool, options: _Options) -> Model: ...
+def fit_points(spec: str, x: _Points, options: _Options) -> Model: ...
+def fit_gram(spec: str, gram: _Table, options: _Options) -> Model: ...
 def fit_operator(
-    apply: Callable[[_Table, Callable[[], bool]], _Table],
-    diagonal: _Table,
-    wanted: float | None,
-    tolerance: float | None,
-    options: _Options,
+    spec: str, apply: Callable[[_Table, Callable[[], bool]], _Table], diagonal: _Table, options: _Options
 ) -> Model: ...
-def fit_pca(x: _Points, wanted: float | None, center: bool, scale: bool, route: str, options: _Options) -> Model: ...
 def fit_scatter(
-    scatter: _Table,
-    mean: list[float],
-    scale: list[float],
-    n: int,
-    wanted: float | None,
-    center: bool,
-    standardise: bool,
-    options: _Options,
+    spec: str, scatter: _Table, mean: list[float], scale: list[float], n: int, options: _Options
 ) -> Model: ...
-def plan_kernel(
-    kernel: str | None,
-    n: int,
-    d: int,
-    wanted: float | None,
-    tolerance: float | None,
-    dense: bool,
-    approximate: _Approximate,
-    options: _Options,
-) -> Plan: ...
-def plan_operator(n: int, wanted: float | None, tolerance: float | None, options: _Options) -> Plan: ...
-def plan_pca(n: int, d: int, wanted: float | None, route: str, options: _Options) -> Plan: ...
+def plan(spec: str, kind: str, n: int, d: int, options: _Options) -> Plan: ...
 def pca_model(facts: dict[str, Any]) -> Model: ...
 def kernel_model(facts: dict[str, Any]) -> Model: ...
 def nystroem_model(kernel: str, landmarks: _Table, weights: _Table) -> Model: ...
@@ -274,7 +239,7 @@ class TableReader:
 
 @final
 class PcaState:
-    def __new__(cls, d: int, route: str) -> PcaState: ...
+    def __new__(cls, d: int, spec: str) -> PcaState: ...
     @property
     def n(self) -> int: ...
     @property
@@ -285,7 +250,7 @@ class PcaState:
     def squares(self) -> list[float]: ...
     def update(self, x: _Points, options: _Options) -> None: ...
     def merge(self, other: PcaState) -> None: ...
-    def finish(self, wanted: float | None, center: bool, scale: bool, options: _Options) -> Model: ...
+    def finish(self, spec: str, options: _Options) -> Model: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(bytes: bytes) -> PcaState: ...
@@ -307,11 +272,9 @@ class Survey:
 
 @final
 class LandmarkBasis:
-    def __new__(
-        cls, kernel: str, survey: Survey, scale: bool, approximate: _Approximate, options: _Options
-    ) -> LandmarkBasis: ...
+    def __new__(cls, spec: str, survey: Survey, options: _Options) -> LandmarkBasis: ...
     @staticmethod
-    def sample_size(approximate: _Approximate) -> int: ...
+    def sample_size(spec: str) -> int: ...
     @property
     def kernel(self) -> str: ...
     @property
@@ -319,7 +282,7 @@ class LandmarkBasis:
     @property
     def d(self) -> int: ...
     def state(self) -> LandmarkState: ...
-    def finish(self, state: LandmarkState, wanted: float | None, options: _Options) -> Model: ...
+    def finish(self, state: LandmarkState, spec: str, options: _Options) -> Model: ...
     def facts(self, x: _Table) -> BlockFacts: ...
     def scores_part(self, x: _Table, block: _Table, alpha: _Table, options: _Options) -> _Table: ...
     def to_bytes(self) -> bytes: ...
@@ -353,11 +316,10 @@ class PassState:
     def __reduce__(self) -> tuple[Callable[[bytes], PassState], tuple[bytes]]: ...
 
 def fit_remote(
+    spec: str,
     basis: LandmarkBasis,
     facts: list[BlockFacts],
     start: _Table,
     apply: Callable[[_Table, bool], tuple[_Table, float]],
-    wanted: float | None,
-    tolerance: float | None,
     options: _Options,
 ) -> Model: ...

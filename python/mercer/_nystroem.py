@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _data, _gram, _mercer
+from . import _data, _gram, _mercer, _spec
 from ._base import Estimator, atomic_fit, warn
 
 #: Lower limit of the eigenvalues of the kernel matrix of the landmarks, as in scikit-learn.
@@ -236,6 +236,6 @@ def _inverse_root(K, source):
     zero, one = np.zeros(m).tolist(), np.ones(m).tolist()
     from ._exec import Exec
 
-    found = _mercer.fit_scatter((K + K.T) / 2, zero, one, m, None, False, False, Exec(memory=1 << 62))
+    found = _mercer.fit_scatter(_spec.pca(center=False), (K + K.T) / 2, zero, one, m, Exec(memory=1 << 62))
     axes = found.axes()
     return (axes.T / np.sqrt(np.maximum(found.eigenvalues, LEAST))) @ axes

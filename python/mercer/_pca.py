@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _batches, _data, _linear, _mercer
+from . import _batches, _data, _linear, _mercer, _spec
 from ._base import CONSTRAINTS, atomic_fit
 from ._certificate import Certificate, Plan
 from ._linear_model import LinearModel
@@ -227,12 +227,12 @@ class PCA(LinearModel):
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
         way = self._way(shape, sp.issparse(X), solver, count, options)
         if way != "passes":
-            plan = _mercer.plan_pca(*shape, count, way, options)
+            plan = _mercer.plan(_spec.pca(count, route=way), "points", *shape, options)
             if self.svd_solver == "auto" and way != "auto":
                 sparse = "the smaller matrix of sparse data"
                 plan = plan.with_why(sparse if sp.issparse(X) else "few values: the data itself")
             return Plan.of(plan)
-        plan = _mercer.plan_operator(shape[0], count, self._tolerance(), options)
+        plan = _mercer.plan(_spec.kernel_pca(None, count, tol=self._tolerance()), "operator", *shape, options)
         route, size = plan.route, plan.bytes
         why = f"{count} leading components of {min(shape)}, by passes over the data"
         # A pass multiplies the data twice by a few more vectors than there are components.
@@ -256,7 +256,7 @@ class PCA(LinearModel):
         """Fits to batches, each of which is read once."""
         state, dtype = None, None
         for batch in _batches.of(self, X):
-            state = state or _mercer.PcaState(batch.shape[1], self._stream_route())
+            state = state or _mercer.PcaState(batch.shape[1], self._stream_spec())
             self._compute(batch, functools.partial(state.update, batch))
             dtype = batch.dtype if dtype is None else np.promote_types(dtype, batch.dtype)
         if state is None:
@@ -265,6 +265,9 @@ class PCA(LinearModel):
 
     def _stream_route(self):
         return "svd" if self.svd_solver == "full" else "covariance"
+
+    def _stream_spec(self, count=None):
+        return _spec.pca(count, center=self.center, scale=self.scale, route=self._stream_route())
 
     def _finish_stream(self, state, dtype):
         """Makes the model of all rows in a state."""
@@ -277,7 +280,7 @@ class PCA(LinearModel):
         if isinstance(wanted, Integral) and not 1 <= wanted <= min(shape):
             raise ValueError(f"n_components={wanted} must be between 1 and min(n_samples, n_features)={min(shape)}")
         count = int(wanted) if isinstance(wanted, Integral) else None
-        model = state.finish(count, self.center, self.scale, self._options())
+        model = state.finish(self._stream_spec(count), self._options())
         self._fit_svd_solver = "full" if self._stream_route() == "svd" else "covariance_eigh"
         self._keep_fit(model if count else model.first(self._count(wanted, model, shape[0])), shape, dtype)
 
@@ -321,7 +324,7 @@ class PCA(LinearModel):
             return _linear.fit_sparse(X, way, *how, self._tolerance(), options)
         if way == "passes":
             return _linear.fit_wide(X, *how, self._tolerance(), options)
-        return _mercer.fit_pca(X, *how, way, options)
+        return _mercer.fit_points(_spec.pca(count, center=self.center, scale=self.scale, route=way), X, options)
 
     def _choose(self, shape, sparse):
         """Returns the solver and the number of components, with scikit-learn's rules and messages."""
