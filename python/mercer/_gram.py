@@ -55,6 +55,18 @@ class Table:
         """The name, the parameters and the properties of the kernel."""
         return _mercer.parse_kernel(self.text)
 
+    def check(self, X):
+        """Raises an error that names the first value in ``X`` that the kernel is not defined for.
+
+        The extension module does that too, but it counts rows in the block that it is given.
+        """
+        rows, columns = (X < 0).nonzero() if self.parsed.is_non_negative else ((), ())
+        if len(rows):
+            i, j = rows[0], columns[0]
+            raise ValueError(
+                f"{self.text}: value {X[i, j]:g} in row {i}, column {j} (from 0) does not satisfy value >= 0"
+            )
+
     def matrix(self, X, Y, options):
         """Returns ``k(x, y)`` for all rows of ``X`` and ``Y``."""
         X, Y = _rows(X, options), _rows(Y, options)

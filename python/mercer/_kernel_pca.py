@@ -40,17 +40,17 @@ class KernelPCA(ByLandmarks, Estimator):
         One of
 
         - a name, used with the parameters below and scikit-learn's defaults: ``'linear'``, ``'poly'``, ``'rbf'``,
-          ``'sigmoid'``, ``'cosine'``, ``'laplacian'``, ``'matern'``, ``'rational_quadratic'``, and scikit-learn's
-          pairwise names (``'chi2'``, ``'additive_chi2'``);
+          ``'sigmoid'``, ``'cosine'``, ``'laplacian'``, ``'chi2'``, any other kernel of :mod:`mercer.kernels`, such as
+          ``'matern'`` or ``'tanimoto'``, and scikit-learn's pairwise ``'additive_chi2'``;
         - an expression with its own parameters, such as ``"0.5*gaussian(gamma=median) + linear"``; parameters that it
           does not give have the defaults of :mod:`mercer.kernels`;
         - a :class:`mercer.Kernel`, made with the functions of :mod:`mercer.kernels`, ``+`` and ``*``;
         - ``'precomputed'``: X is the Gram matrix;
         - a function of two points, or a function of two blocks of points that returns the matrix of values.
     gamma : float, 'median' or 'scale', default=None
-        Parameter of rbf, poly, sigmoid and laplacian. None means 1/n_features. ``'median'`` is 1 over the median of the
-        squared distance (rbf) or of the L1 distance (laplacian) of pairs of points. ``'scale'`` is
-        1/(n_features * variance). Both adapt to the units of the data.
+        Parameter of rbf, poly, sigmoid, laplacian and chi2. None means 1/n_features, but 1 for chi2. ``'median'`` is 1
+        over the median of the squared distance (rbf), of the L1 distance (laplacian) or of the chi-squared distance
+        (chi2) of pairs of points. ``'scale'`` is 1/(n_features * variance). Both adapt to the units of the data.
     degree : float, default=3
         Parameter of poly.
     coef0 : float, default=1
@@ -343,6 +343,11 @@ class KernelPCA(ByLandmarks, Estimator):
             raise _data.explained(error, self, X)
         self._dtype = X.dtype
         source = self._source(X.shape[1])
+        if self.fit_inverse_transform and source.text is not None and source.parsed.is_non_negative:
+            raise ValueError(
+                f"fit_inverse_transform=True needs kernel values of scores, which can be negative, but {source.text} "
+                "is not defined for negative values: set it to False, or use another kernel"
+            )
         spec = self._points_spec(source, X.shape[0])
         model = self._compute(X, lambda options: self._decompose(spec, source, X, options), draw=True)
         for attribute in ("_centerer", "dual_coef_", "X_transformed_fit_", "_inverse_mean"):

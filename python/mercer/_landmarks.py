@@ -16,7 +16,6 @@ from . import _batches, _data, _gram, _mercer, _spec
 from ._base import atomic_fit, warn
 from ._certificate import Certificate
 
-
 #: The library's names of the ways to choose landmarks.
 SELECTIONS = {"kmeans": "k_means", "uniform": "uniform", "rpcholesky": "rp_cholesky"}
 
@@ -59,7 +58,7 @@ class ByLandmarks:
         return {"landmarks": {"given": given.tolist()}}
 
     def _landmark_spec(self, n_features, n_components=None):
-        """Returns the record of kernel PCA by landmarks. Without ``n_components`` it must not change between batches."""
+        """Returns the record of kernel PCA by landmarks, of all components unless a number or share is given."""
         source = self._source(n_features)
         return _spec.kernel_pca(source.text, n_components, approx=self._approximate(source))
 
@@ -108,7 +107,7 @@ class ByLandmarks:
         return self
 
     def _changed(self):
-        """Returns the parameters that changed the record since the first batch."""
+        """Returns the parameters that changed the record since landmarks were chosen by it."""
         spec = self._landmark_spec(self._basis.d)
         if spec == self._started:
             return []
@@ -121,7 +120,9 @@ class ByLandmarks:
             if {way, new_way} <= set(SELECTIONS.values()):
                 names += ["landmarks"] * (value != new_value) + ["landmark_selection"] * (way != new_way)
             else:
-                names += ["trace_error" if "trace_error" in (way, new_way) else "landmarks"]
+                # A tolerance makes landmarks="auto" exact.
+                odd = {"none": "tol", "trace_error": "trace_error"}
+                names.append(odd.get(way) or odd.get(new_way) or "landmarks")
         return names
 
     def _first_rows(self):

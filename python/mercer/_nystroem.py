@@ -132,6 +132,8 @@ class Nystroem(Estimator):
         chosen = check_random_state(self.random_state).permutation(n_samples)[:m]
         basis = X[chosen]
         self._kernel_source = self._bound(self._source(X.shape[1]), X)
+        if self._kernel_source.text is not None:
+            self._kernel_source.check(X)
         K = self._compute(X, lambda options: self._among(basis, options))
         self._dtype = X.dtype
         # In float64, because the inverses of small eigenvalues are large.
@@ -189,6 +191,8 @@ class Nystroem(Estimator):
         check_is_fitted(self)
         X = _data.checked(self, X, reset=False, sparse="csr")
         _data.assert_finite(self, X)
+        if self._kernel_source.text is not None:
+            self._kernel_source.check(X)
         kind = np.result_type(X.dtype, self.normalization_.dtype)
         out = np.empty((X.shape[0], self._n_features_out), dtype=kind)
 

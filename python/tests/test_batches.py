@@ -653,6 +653,7 @@ def test_landmarks_of_float32_are_float32(curved):
         ({}, {"landmark_selection": "uniform"}, "landmark_selection"),
         ({}, {"landmarks": 30, "landmark_selection": "rpcholesky"}, "landmarks, landmark_selection"),
         ({}, {"landmarks": None, "trace_error": 0.1}, "trace_error"),
+        ({"landmarks": "auto"}, {"tol": 1e-3}, "tol"),
     ],
 )
 def test_what_changed_between_batches_is_named(curved, before, after, named):

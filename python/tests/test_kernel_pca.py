@@ -207,10 +207,16 @@ def test_chi2_is_a_kernel_of_the_table_with_their_meaning(iris):
     X = iris.copy()
     X[7, 2] = -0.5
     for fit in (KernelPCA(2, kernel="chi2").fit, Nystroem("chi2", n_components=150).fit, kernels.chi2(gamma=1)):
-        with pytest.raises(ValueError, match=r"value -0.5 in row \d+, column 2 .* does not satisfy value >= 0"):
+        with pytest.raises(ValueError, match="value -0.5 in row 7, column 2 .* does not satisfy value >= 0"):
             fit(X)
+    many = np.vstack([np.repeat(iris, 30, axis=0), X])
+    for model in (KernelPCA(2, kernel="chi2"), Nystroem("chi2", n_components=9)):
+        with pytest.raises(ValueError, match="row 4507, column 2"):
+            model.fit(iris).transform(many)
     with pytest.raises(ValueError, match="row 7, column 2"):
-        KernelPCA(2, kernel="chi2").fit(iris).transform(X)
+        Nystroem("chi2", n_components=9).fit(sp.csr_matrix(X))
+    with pytest.raises(ValueError, match="scores, which can be negative"):
+        KernelPCA(2, kernel="chi2", fit_inverse_transform=True).fit(iris)
 
 
 def test_kernels_by_name_and_by_expression(rng):

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-
 from mercer import _mercer, _spec
 from mercer._exec import Exec
 

@@ -1,6 +1,6 @@
 //! Kernels: the table, expressions, and kernel matrices.
 
-use mercer::kernel::registry::{KERNELS, ParameterKind};
+use mercer::kernel::registry::{Domain, KERNELS, ParameterKind};
 use mercer::kernel::{GaussianWidth, Leaf};
 use mercer::{Bound as BoundKernel, Kernel, op};
 use pyo3::exceptions::PyTypeError;
@@ -51,6 +51,8 @@ pub(crate) struct ParsedKernel {
     is_psd: bool,
     /// Whether all parameters are known to be numbers, so that no points are needed to find them.
     is_bound: bool,
+    /// Whether it is defined for points without negative values only.
+    is_non_negative: bool,
     /// The name in the table; None for an expression of several kernels.
     name: Option<&'static str>,
     /// The numeric parameters of a single kernel. A Gaussian width is given as gamma, however it was written, unless
@@ -76,6 +78,7 @@ pub(crate) fn parse_kernel(text: &str) -> PyResult<ParsedKernel> {
         text: kernel.to_string(),
         is_psd: kernel.is_psd(),
         is_bound: kernel.is_numeric(),
+        is_non_negative: kernel.domain() == Domain::NonNegative,
         name: leaf.map(|leaf| leaf.entry().name),
         arguments: leaf.map_or_else(Vec::new, numbers),
     })
