@@ -17,7 +17,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import _batches, _data, _gram, _kernel_pca, _mercer, _pca
+from . import _batches, _data, _gram, _kernel_pca, _mercer, _pca, _spec
 from ._base import atomic_fit
 from ._exec import Exec
 from ._landmarks import Method
@@ -93,9 +93,9 @@ def one_thread(seed=0) -> Exec:
     return Exec(threads=1, seed=seed)
 
 
-def pca_state(blocks, number, d, route):
+def pca_state(blocks, number, d, spec):
     """Returns the state of PCA of a part of the data."""
-    state = _mercer.PcaState(d, route)
+    state = _mercer.PcaState(d, spec)
     for block in blocks:
         state.update(rows(block), one_thread())
     return state
@@ -176,7 +176,7 @@ class PCA(Remote, _pca.PCA):
         self._validate_params()
         table = self._open(X)
         self.n_features_in_ = table.d
-        state = table.reduce(partial(pca_state, d=table.d, route=self._stream_route()))
+        state = table.reduce(partial(pca_state, d=table.d, spec=self._stream_spec()))
         self._finish_stream(state, np.dtype(np.float64))
         return self
 
@@ -191,22 +191,23 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
         table = self._open(X)
         self._dtype, self.n_features_in_ = np.dtype(np.float64), table.d
         source, method = self._checked_source(table.d), self._method
-        choice = self._landmark_choice(source, method)
-        size, seed = _mercer.LandmarkBasis.sample_size(choice), self._options(draw=True).seed
+        spec = self._basis_spec(source, method)
+        size, seed = _mercer.LandmarkBasis.sample_size(spec), self._options(draw=True).seed
         found = table.reduce(partial(survey, d=table.d, size=size, seed=seed))
         if method is Method.BY_SIZE:
-            how = (self._wanted(found.n), None, False, choice, self._options())
-            plan = _mercer.plan_kernel(source.text, found.n, table.d, *how)
+            wanted = self._landmark_spec(table.d, self._wanted(found.n))
+            plan = _mercer.plan(wanted, "points", found.n, table.d, self._options())
             method = Method.LANDMARKS if plan.uses_landmarks else Method.EXACT
-        self._basis = _mercer.LandmarkBasis(source.text, found, False, choice, self._options(draw=True))
+        self._basis = _mercer.LandmarkBasis(spec, found, self._options(draw=True))
         sums = table.reduce(landmark_state, self._basis)
         previous = getattr(self, "_kept_blocks", None)
         if method is Method.EXACT:
             self._search(table, sums)
         else:
             self._forget()
-            self._sums, self._started = sums, self._recipe()
-            self._keep_landmarks(self._basis.finish(sums, self._wanted(sums.n), self._options()))
+            self._sums, self._started = sums, spec
+            spec = self._landmark_spec(table.d, self._wanted(sums.n))
+            self._keep_landmarks(self._basis.finish(sums, spec, self._options()))
         if previous is not None:
             previous.release()
         return self
@@ -225,14 +226,16 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
             )
         return source
 
-    def _landmark_choice(self, source, method):
-        """Returns how landmarks are chosen. The exact search starts from a model by landmarks, too."""
-        return ("kmeans", START, None, None) if method is Method.EXACT else self._approximate(source)
+    def _basis_spec(self, source, method):
+        """Returns the record that landmarks are chosen by. The exact search starts from a model by landmarks, too."""
+        if method is Method.EXACT:
+            return _spec.kernel_pca(source.text, approx={"landmarks": {"k_means": START}})
+        return self._landmark_spec(self.n_features_in_)
 
     def _search(self, table, sums):
         """Finds the exact components by passes over pairs of blocks."""
         few = int(self.n_components) if isinstance(self.n_components, Integral) else 16
-        start = self._basis.finish(sums, few + MORE, self._options())
+        start = self._basis.finish(sums, _spec.kernel_pca(self._basis.kernel, few + MORE), self._options())
         kept, found = table.keep(prepare_block, self._basis, start)
         facts, first = zip(*found, strict=True)
         ends = np.cumsum([0] + [len(f) for f in facts])
@@ -245,9 +248,9 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
         # Tasks that run in this process need a thread of their own besides the one that waits for them.
         options = self._options()
         options = replace(options, threads=max(2, options.threads))
-        how = (self._wanted(int(ends[-1])), self._tolerance(), options)
+        spec = _spec.kernel_pca(self._basis.kernel, self._wanted(int(ends[-1])), tol=self._tolerance())
         try:
-            model = _mercer.fit_remote(self._basis, list(facts), ready(np.vstack(first)), apply, *how)
+            model = _mercer.fit_remote(spec, self._basis, list(facts), ready(np.vstack(first)), apply, options)
         except BaseException:
             kept.release()
             raise

@@ -186,9 +186,9 @@ def _their_kernel(ours, kernel):
     theirs = {"gaussian": "rbf", "polynomial": "poly" if type(ours).__name__ == "KernelPCA" else "polynomial"}
     parsed = source.parsed
     name = theirs.get(parsed.name, parsed.name)
-    if name not in ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian") or (
-        name == "laplacian" and type(ours).__name__ == "KernelPCA"
-    ):
+    known = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "chi2", "laplacian")
+    widths = name == "rbf" and not parsed.arguments  # one per dimension
+    if name not in known or widths or (name == "laplacian" and type(ours).__name__ == "KernelPCA"):
         raise ValueError(f"scikit-learn's {type(ours).__name__} has no kernel '{source.text}'")
     return {"kernel": name, **dict(parsed.arguments)}
 

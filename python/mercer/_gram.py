@@ -55,6 +55,18 @@ class Table:
         """The name, the parameters and the properties of the kernel."""
         return _mercer.parse_kernel(self.text)
 
+    def check(self, X):
+        """Raises an error that names the first value in ``X`` that the kernel is not defined for.
+
+        The extension module does that too, but it counts rows in the block that it is given.
+        """
+        rows, columns = (X < 0).nonzero() if self.parsed.is_non_negative else ((), ())
+        if len(rows):
+            i, j = rows[0], columns[0]
+            raise ValueError(
+                f"{self.text}: value {X[i, j]:g} in row {i}, column {j} (from 0) does not satisfy value >= 0"
+            )
+
     def matrix(self, X, Y, options):
         """Returns ``k(x, y)`` for all rows of ``X`` and ``Y``."""
         X, Y = _rows(X, options), _rows(Y, options)
@@ -128,7 +140,7 @@ class Function:
 def source(kernel, n_features, *, gamma=None, degree=None, coef0=None, params=None):
     """Returns the source of the values of a kernel.
 
-    A parameter that is None takes scikit-learn's default: gamma 1/n_features, degree 3, coef0 1.
+    A parameter that is None takes scikit-learn's default: gamma 1/n_features (1 for chi2), degree 3, coef0 1.
     """
     given = {"gamma": gamma, "coef0": coef0, "degree": degree}
     if isinstance(kernel, Kernel):
@@ -153,7 +165,7 @@ def _plain(kernel, name, given, n_features):
     own = PLAIN[name]
     values = {n: DEFAULTS[n] if v is None else v for n, v in given.items()}
     if values["gamma"] is None:
-        values["gamma"] = 1.0 / n_features
+        values["gamma"] = 1.0 if name == "chi2" else 1.0 / n_features
     odd = "degree" in own and (values["degree"] != int(values["degree"]) or values["degree"] < 1)
     if odd or ("gamma" in own and values["gamma"] == 0):
         if isinstance(values["gamma"], str):
@@ -180,6 +192,17 @@ def _alone(text, given) -> str:
         if value is not None and value != DEFAULTS[name]:
             raise ValueError(f"{name}={value!r} is not used with kernel='{text}': write it into the kernel")
     return text
+
+
+def changed(kernel, before, now) -> list:
+    """Returns the parameters of an estimator by which one expression became another."""
+    if NAMES.get(kernel if isinstance(kernel, str) else None) in PLAIN:
+        before, now = (_mercer.parse_kernel(text) for text in (before, now))
+        if before.name == now.name:
+            numbers, new = dict(before.arguments), dict(now.arguments)
+            # Only gamma can be a rule in place of a number.
+            return [n for n in DEFAULTS if numbers.get(n) != new.get(n)] or ["gamma"]
+    return ["kernel"]
 
 
 def _rows(X, options):

@@ -10,7 +10,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import gen_batches, metadata_routing
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from . import _batches, _data, _mercer
+from . import _batches, _data, _mercer, _spec
 from ._base import atomic_fit
 from ._certificate import Certificate
 from ._exec import Exec, threads
@@ -215,13 +215,17 @@ class IncrementalPCA(LinearModel):
                 raise ValueError(
                     "a model that was read or converted has no sums to add batches to: call fit to start again"
                 )
-            self._state = _mercer.PcaState(X.shape[1], "svd" if self.method == "factor" else "covariance")
+            self._state = _mercer.PcaState(X.shape[1], self._state_spec())
             self._began, self._dtype = self.method, np.dtype(X.dtype)
         # A copy, so that an update that fails leaves the estimator unchanged.
         state = _mercer.PcaState.from_bytes(self._state.to_bytes()) if finish else self._state
         self._compute(X, lambda options: state.update(X, options))
         self._state, self._dtype = state, np.promote_types(self._dtype, X.dtype)
         return self._finish() if finish else self
+
+    def _state_spec(self, k=None):
+        """Returns the record of what is fitted."""
+        return _spec.pca(k, route="svd" if self.method == "factor" else "covariance")
 
     def _finish(self):
         """Makes the exact model of all batches."""
@@ -232,7 +236,7 @@ class IncrementalPCA(LinearModel):
         k = min(self.n_components or d, n, d)
         self.n_samples_seen_, self.n_components_ = n, k if n > 1 else 0
         if n > 1:
-            model = state.finish(k, True, False, self._options())
+            model = state.finish(self._state_spec(k), self._options())
             self._keep(model, self._dtype)
             left = min(n, d) - k
             self.noise_variance_ = self._dtype.type(model.spectrum.discarded / left / (n - 1) if left else 0.0)
@@ -266,7 +270,8 @@ class IncrementalPCA(LinearModel):
             stack = np.vstack([basis, stack, np.sqrt(seen / total * n) * apart])
         else:
             mean, var = batch_mean, batch_var
-        found = _mercer.fit_pca(np.ascontiguousarray(stack), None, False, False, "svd", Exec(threads=threads(None)))
+        spec = _spec.pca(center=False, route="svd")
+        found = _mercer.fit_points(spec, np.ascontiguousarray(stack), Exec(threads=threads(None)))
         values, axes = np.sqrt(found.eigenvalues), found.axes()
         # All in float64; the public attributes have the dtype of the data.
         self._mean64, self._var64, self._values64, self._axes64 = mean, var, values[:k], axes[:k]

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _batches, _data, _gram, _mercer
+from . import _batches, _data, _gram, _mercer, _spec
 from ._base import CONSTRAINTS, Estimator, atomic_fit, warn
 from ._certificate import Certificate, Plan
 from ._landmarks import ByLandmarks
@@ -40,17 +40,17 @@ class KernelPCA(ByLandmarks, Estimator):
         One of
 
         - a name, used with the parameters below and scikit-learn's defaults: ``'linear'``, ``'poly'``, ``'rbf'``,
-          ``'sigmoid'``, ``'cosine'``, ``'laplacian'``, ``'matern'``, ``'rational_quadratic'``, and scikit-learn's
-          pairwise names (``'chi2'``, ``'additive_chi2'``);
+          ``'sigmoid'``, ``'cosine'``, ``'laplacian'``, ``'chi2'``, any other kernel of :mod:`mercer.kernels`, such as
+          ``'matern'`` or ``'tanimoto'``, and scikit-learn's pairwise ``'additive_chi2'``;
         - an expression with its own parameters, such as ``"0.5*gaussian(gamma=median) + linear"``; parameters that it
           does not give have the defaults of :mod:`mercer.kernels`;
         - a :class:`mercer.Kernel`, made with the functions of :mod:`mercer.kernels`, ``+`` and ``*``;
         - ``'precomputed'``: X is the Gram matrix;
         - a function of two points, or a function of two blocks of points that returns the matrix of values.
     gamma : float, 'median' or 'scale', default=None
-        Parameter of rbf, poly, sigmoid and laplacian. None means 1/n_features. ``'median'`` is 1 over the median of the
-        squared distance (rbf) or of the L1 distance (laplacian) of pairs of points. ``'scale'`` is
-        1/(n_features * variance). Both adapt to the units of the data.
+        Parameter of rbf, poly, sigmoid, laplacian and chi2. None means 1/n_features, but 1 for chi2. ``'median'`` is 1
+        over the median of the squared distance (rbf), of the L1 distance (laplacian) or of the chi-squared distance
+        (chi2) of pairs of points. ``'scale'`` is 1/(n_features * variance). Both adapt to the units of the data.
     degree : float, default=3
         Parameter of poly.
     coef0 : float, default=1
@@ -284,22 +284,33 @@ class KernelPCA(ByLandmarks, Estimator):
         """
         self._validate_params()
         n, d = self._shape(X)
-        return Plan.of(self._plan(self._source(d), n, d, self._options())[0])
+        source, options = self._source(d), self._options()
+        spec = self._points_spec(source, n)
+        if isinstance(source, _gram.Function):
+            return Plan.of(self._plan_function(spec, n, options)[0])
+        return Plan.of(_mercer.plan(spec, "points" if source.text else "gram", n, d, options))
 
-    def _plan(self, source, n, d, options):
-        """Returns the plan, and whether the matrix of a kernel function is stored."""
-        how = (self._wanted(n), self._tolerance())
+    def _plan_function(self, spec, n, options):
+        """Returns the plan for a kernel function, and whether its matrix is stored."""
+        wanted = self._wanted(n)
         try:
-            dense = self.eigen_solver == "dense"
-            plan = _mercer.plan_kernel(source.text, n, d, *how, dense, self._approximate(source), options)
+            plan = _mercer.plan(spec, "gram", n, 1, options)
+            # The matrix and a copy of it, for the check of symmetry, need memory as well.
+            if wanted is None or plan.bytes + 16 * n * n <= options.memory:
+                return plan, True
         except MemoryError:
-            if not isinstance(source, _gram.Function) or how[0] is None:
+            if wanted is None:
                 raise
-            return _mercer.plan_operator(n, *how, options), False
-        # The matrix of a kernel function and a copy of it, for the check of symmetry, need memory as well.
-        if isinstance(source, _gram.Function) and how[0] is not None and plan.bytes + 16 * n * n > options.memory:
-            return _mercer.plan_operator(n, *how, options), False
-        return plan, True
+        return _mercer.plan(self._operator_spec(n), "operator", n, 1, options), False
+
+    def _points_spec(self, source, n):
+        """Returns the record of what is fitted to n points. Raises an error if landmarks do not suit the kernel."""
+        dense, approx = self.eigen_solver == "dense", self._approximate(source)
+        return _spec.kernel_pca(source.text, self._wanted(n), tol=self._tolerance(), dense=dense, approx=approx)
+
+    def _operator_spec(self, n):
+        """Returns the record for a matrix that is not stored."""
+        return _spec.kernel_pca(None, self._wanted(n), tol=self._tolerance())
 
     def _source(self, n_features):
         params = self.kernel_params if callable(self.kernel) else None
@@ -308,7 +319,7 @@ class KernelPCA(ByLandmarks, Estimator):
         )
 
     def _wanted(self, n_samples):
-        """Returns the number or share of components for the extension module; None for all."""
+        """Returns the number or share of components; None for all."""
         if isinstance(self.n_components, Integral):
             return min(int(self.n_components), n_samples)
         return self.n_components
@@ -332,8 +343,13 @@ class KernelPCA(ByLandmarks, Estimator):
             raise _data.explained(error, self, X)
         self._dtype = X.dtype
         source = self._source(X.shape[1])
-        self._approximate(source)  # raises before any work is done
-        model = self._compute(X, lambda options: self._decompose(source, X, options), draw=True)
+        if self.fit_inverse_transform and source.text is not None and source.parsed.is_non_negative:
+            raise ValueError(
+                f"fit_inverse_transform=True needs kernel values of scores, which can be negative, but {source.text} "
+                "is not defined for negative values: set it to False, or use another kernel"
+            )
+        spec = self._points_spec(source, X.shape[0])
+        model = self._compute(X, lambda options: self._decompose(spec, source, X, options), draw=True)
         for attribute in ("_centerer", "dual_coef_", "X_transformed_fit_", "_inverse_mean"):
             self.__dict__.pop(attribute, None)
         if source.text is not None and not model.is_exact():
@@ -354,19 +370,18 @@ class KernelPCA(ByLandmarks, Estimator):
             self._fit_inverse(found, X)
         return found
 
-    def _decompose(self, source, X, options):
-        n, tolerance, dense = X.shape[0], self._tolerance(), self.eigen_solver == "dense"
-        wanted = self._wanted(n)
+    def _decompose(self, spec, source, X, options):
+        n = X.shape[0]
         if source.text is not None:
             rows = _data.dense(X, options.memory) if sp.issparse(X) else X
-            return _mercer.fit_kernel(source.text, rows, wanted, tolerance, dense, self._approximate(source), options)
+            return _mercer.fit_points(spec, rows, options)
         if isinstance(source, _gram.Given):
             K = X.toarray() if sp.issparse(X) else X
-            return _mercer.fit_gram(_symmetric(K), wanted, tolerance, dense, options)
+            return _mercer.fit_gram(spec, _symmetric(K), options)
         source.probe(X)
-        _, stored = self._plan(source, n, X.shape[1], options)
+        _, stored = self._plan_function(spec, n, options)
         if stored:
-            return _mercer.fit_gram(_symmetric(source.matrix(X, X, options)), wanted, tolerance, dense, options)
+            return _mercer.fit_gram(spec, _symmetric(source.matrix(X, X, options)), options)
 
         def apply(vectors, is_cancelled):
             images = np.empty_like(vectors)
@@ -378,7 +393,7 @@ class KernelPCA(ByLandmarks, Estimator):
 
         blocks = (X[i : i + 64] for i in range(0, n, 64))
         diagonal = np.concatenate([np.diag(source.matrix(b, b, options)) for b in blocks])
-        return _mercer.fit_operator(apply, diagonal, wanted, tolerance, options)
+        return _mercer.fit_operator(self._operator_spec(n), apply, diagonal, options)
 
     def _keep(self, model, shape):
         """Sets the attributes from a model of the extension module, with zero eigenvalues as in scikit-learn."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
+import json
 from enum import Enum, auto
 from numbers import Integral
 
@@ -12,9 +12,12 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
-from . import _batches, _data, _gram, _mercer
+from . import _batches, _data, _gram, _mercer, _spec
 from ._base import atomic_fit, warn
 from ._certificate import Certificate
+
+#: The library's names of the ways to choose landmarks.
+SELECTIONS = {"kmeans": "k_means", "uniform": "uniform", "rpcholesky": "rp_cholesky"}
 
 
 class Method(Enum):
@@ -38,20 +41,26 @@ class ByLandmarks:
         return Method.EXACT if self.landmarks is None else Method.LANDMARKS
 
     def _approximate(self, source):
-        """Returns how landmarks are chosen, how many, which, and the trace error, for the extension module."""
+        """Returns whether landmarks are used, and which, as part of the record of what is fitted."""
         if self.trace_error is None and self.landmarks is None:
-            return ("none", None, None, None)
+            return "none"
         if source.text is None:
             raise ValueError(f"landmarks need a kernel of mercer.kernels, but kernel={self.kernel!r} is not one")
         if self.trace_error is not None:
             if self.landmarks is not None:
                 raise ValueError("give landmarks or trace_error, not both")
-            return ("trace", None, None, float(self.trace_error))
+            return {"landmarks": {"trace_error": float(self.trace_error)}}
         if isinstance(self.landmarks, str):
-            return ("auto" if self._method is Method.BY_SIZE else "none", None, None, None)
+            return "auto" if self._method is Method.BY_SIZE else "none"
         if isinstance(self.landmarks, Integral):
-            return (self.landmark_selection, int(self.landmarks), None, None)
-        return ("given", None, check_array(self.landmarks, dtype=np.float64, order="C", input_name="landmarks"), None)
+            return {"landmarks": {SELECTIONS[self.landmark_selection]: int(self.landmarks)}}
+        given = check_array(self.landmarks, dtype=np.float64, input_name="landmarks")
+        return {"landmarks": {"given": given.tolist()}}
+
+    def _landmark_spec(self, n_features, n_components=None):
+        """Returns the record of kernel PCA by landmarks, of all components unless a number or share is given."""
+        source = self._source(n_features)
+        return _spec.kernel_pca(source.text, n_components, approx=self._approximate(source))
 
     @available_if(lambda self: self.landmarks is not None or self.trace_error is not None)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -77,9 +86,7 @@ class ByLandmarks:
         if self.fit_inverse_transform:
             raise ValueError("fit_inverse_transform=True is not supported for batches: set it to False")
         first = not hasattr(self, "_sums")
-        started = getattr(self, "_started", None) or self._recipe()
-        if not first and started != self._recipe():
-            changed = [name for name, value in self._recipe().items() if started[name] != value]
+        if not first and (changed := self._changed()):
             raise ValueError(f"{', '.join(changed)} changed since the first batch: call fit to start again")
         if first and hasattr(self, "_model"):
             warn("partial_fit starts again: a model that was fitted at once or read from a file cannot be updated")
@@ -95,37 +102,48 @@ class ByLandmarks:
         for batch in batches:
             self._compute(batch, functools.partial(sums.update, self._basis, batch))
         self._sums = sums
-        self._keep_landmarks(self._basis.finish(sums, self._wanted(sums.n), options))
+        spec = self._landmark_spec(self._basis.d, self._wanted(sums.n))
+        self._keep_landmarks(self._basis.finish(sums, spec, options))
         return self
 
-    def _recipe(self):
-        """Returns hashes of the parameters that must not change from batch to batch."""
-        names = ("kernel", "gamma", "degree", "coef0", "landmarks", "landmark_selection", "trace_error")
-        values = {name: getattr(self, name) for name in names}
-        # repr() of a large array leaves most values out.
-        values = {k: np.asarray(v).tolist() if hasattr(v, "__array__") else v for k, v in values.items()}
-        return {k: hashlib.sha256(repr(v).encode()).hexdigest() for k, v in values.items()}
+    def _changed(self):
+        """Returns the parameters that changed the record since landmarks were chosen by it."""
+        spec = self._landmark_spec(self._basis.d)
+        if spec == self._started:
+            return []
+        before, now = json.loads(self._started), json.loads(spec)
+        names = []
+        if before["kernel"] != now["kernel"]:
+            names += _gram.changed(self.kernel, before["kernel"], now["kernel"])
+        if before["approx"] != now["approx"]:
+            (way, value), (new_way, new_value) = (_landmarks_of(record["approx"]) for record in (before, now))
+            if {way, new_way} <= set(SELECTIONS.values()):
+                names += ["landmarks"] * (value != new_value) + ["landmark_selection"] * (way != new_way)
+            else:
+                # A tolerance makes landmarks="auto" exact.
+                odd = {"none": "tol", "trace_error": "trace_error"}
+                names.append(odd.get(way) or odd.get(new_way) or "landmarks")
+        return names
 
     def _first_rows(self):
         """Returns how many rows landmarks are chosen from."""
-        return _mercer.LandmarkBasis.sample_size(self._approximate(self._source(1)))
+        return _mercer.LandmarkBasis.sample_size(self._landmark_spec(1))
 
     def _start(self, first, options):
         """Chooses the landmarks from the first batches."""
         if not first:
             raise ValueError("X has no batches, or none with rows")
         first = np.concatenate(first)
-        source = self._source(first.shape[1])
-        how = self._approximate(source)
+        spec = self._landmark_spec(first.shape[1])
         if self._method is Method.EXACT:
             raise ValueError(
                 "kernel PCA of data that comes in batches needs landmarks: set landmarks to a number or to points"
             )
         self._dtype = first.dtype
-        survey = _mercer.Survey(first.shape[1], _mercer.LandmarkBasis.sample_size(how), 0)
+        survey = _mercer.Survey(first.shape[1], _mercer.LandmarkBasis.sample_size(spec), 0)
         self._compute(first, lambda options: survey.update(first, options))
-        self._basis = _mercer.LandmarkBasis(source.text, survey, False, how, options)
-        self._sums, self._started = self._basis.state(), self._recipe()
+        self._basis = _mercer.LandmarkBasis(spec, survey, options)
+        self._sums, self._started = self._basis.state(), spec
         if isinstance(self.landmarks, Integral) and self._basis.landmarks < self.landmarks:
             found = self._basis.landmarks
             warn(f"the first rows give only {found} landmarks, not {self.landmarks}: start with more rows")
@@ -150,3 +168,8 @@ class ByLandmarks:
                 f"{len(self.landmarks_)} landmarks leave {reached:.2g} of the variance, more than trace_error="
                 f"{self.trace_error:g}: start with more rows, or raise trace_error if there are 4,000 landmarks"
             )
+
+
+def _landmarks_of(approx):
+    """Returns how landmarks are chosen, and how many, which, or up to which error."""
+    return (approx, None) if isinstance(approx, str) else next(iter(approx["landmarks"].items()))

@@ -1,4 +1,4 @@
-"""The extension module. Two-dimensional arrays must be C-contiguous."""
+"""The extension module. Two-dimensional arrays must be C-contiguous. A ``spec`` is JSON text, made by ``_spec``."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -27,9 +27,8 @@ __all__ = [
     "bind_kernel",
     "complete_axes",
     "fit_gram",
-    "fit_kernel",
     "fit_operator",
-    "fit_pca",
+    "fit_points",
     "fit_remote",
     "fit_scatter",
     "fit_sparse",
@@ -43,9 +42,7 @@ __all__ = [
     "open_table",
     "parse_kernel",
     "pca_model",
-    "plan_kernel",
-    "plan_operator",
-    "plan_pca",
+    "plan",
     "read_table",
     "write_file",
 ]
@@ -57,7 +54,6 @@ _Points: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
 _Table: TypeAlias = NDArray[np.float64]
 _Whole: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 _SparseRows: TypeAlias = tuple[_Whole, _Whole, _Points, tuple[int, int]]
-_Approximate: TypeAlias = tuple[str, int | None, _Table | None, float | None]
 _Block: TypeAlias = tuple[int, _Table, _Table]
 
 class _Options(Protocol):
@@ -161,6 +157,8 @@ class ParsedKernel:
     @property
     def is_bound(self) -> bool: ...
     @property
+    def is_non_negative(self) -> bool: ...
+    @property
     def name(self) -> str | None: ...
     @property
     def arguments(self) -> list[tuple[str, float]]: ...
@@ -216,73 +214,17 @@ def kernels() -> list[dict[str, Any]]: ...
 def parse_kernel(text: str) -> ParsedKernel: ...
 def bind_kernel(text: str, x: _Points, options: _Options) -> str: ...
 def kernel_matrix(text: str, x: _Points, y: _Points, options: _Options) -> _Table: ...
-def fit_kernel(
-    kernel: str,
-    x: _Points,
-    wanted: float | None,
-    tolerance: float | None,
-    dense: bool,
-    approximate: _Approximate,
-    options: _Options,
-) -> Model: ...
-def fit_gram(gram: _Table, wanted: float | None, tolerance: float | None, dense: bool, options: _Options) -> Model: ...
+def fit_points(spec: str, x: _Points, options: _Options) -> Model: ...
+def fit_gram(spec: str, gram: _Table, options: _Options) -> Model: ...
 def fit_operator(
-    apply: Callable[[_Table, Callable[[], bool]], _Table],
-    diagonal: _Table,
-    wanted: float | None,
-    tolerance: float | None,
-    options: _Options,
+    spec: str, apply: Callable[[_Table, Callable[[], bool]], _Table], diagonal: _Table, options: _Options
 ) -> Model: ...
-def fit_pca(
-    x: _Points,
-    wanted: float | None,
-    center: bool,
-    scale: bool,
-    route: str,
-    options: _Options,
-    tolerance: float | None = None,
-) -> Model: ...
-def fit_sparse(
-    x: _SparseRows,
-    wanted: float | None,
-    center: bool,
-    scale: bool,
-    route: str,
-    options: _Options,
-    tolerance: float | None,
-) -> Model: ...
+def fit_sparse(spec: str, x: _SparseRows, options: _Options) -> Model: ...
 def complete_axes(axes: _Table, width: int) -> _Table: ...
 def fit_scatter(
-    scatter: _Table,
-    mean: list[float],
-    scale: list[float],
-    n: int,
-    wanted: float | None,
-    center: bool,
-    standardise: bool,
-    options: _Options,
+    spec: str, scatter: _Table, mean: list[float], scale: list[float], n: int, options: _Options
 ) -> Model: ...
-def plan_kernel(
-    kernel: str | None,
-    n: int,
-    d: int,
-    wanted: float | None,
-    tolerance: float | None,
-    dense: bool,
-    approximate: _Approximate,
-    options: _Options,
-) -> Plan: ...
-def plan_operator(n: int, wanted: float | None, tolerance: float | None, options: _Options) -> Plan: ...
-def plan_pca(
-    n: int,
-    d: int,
-    sparse: bool,
-    wanted: float | None,
-    center: bool,
-    route: str,
-    options: _Options,
-    tolerance: float | None,
-) -> Plan: ...
+def plan(spec: str, kind: str, n: int, d: int, options: _Options) -> Plan: ...
 def pca_model(facts: dict[str, Any]) -> Model: ...
 def kernel_model(facts: dict[str, Any]) -> Model: ...
 def nystroem_model(kernel: str, landmarks: _Table, weights: _Table) -> Model: ...
@@ -306,7 +248,7 @@ class TableReader:
 
 @final
 class PcaState:
-    def __new__(cls, d: int, route: str) -> PcaState: ...
+    def __new__(cls, d: int, spec: str) -> PcaState: ...
     @property
     def n(self) -> int: ...
     @property
@@ -317,7 +259,7 @@ class PcaState:
     def squares(self) -> list[float]: ...
     def update(self, x: _Points, options: _Options) -> None: ...
     def merge(self, other: PcaState) -> None: ...
-    def finish(self, wanted: float | None, center: bool, scale: bool, options: _Options) -> Model: ...
+    def finish(self, spec: str, options: _Options) -> Model: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(bytes: bytes) -> PcaState: ...
@@ -339,11 +281,9 @@ class Survey:
 
 @final
 class LandmarkBasis:
-    def __new__(
-        cls, kernel: str, survey: Survey, scale: bool, approximate: _Approximate, options: _Options
-    ) -> LandmarkBasis: ...
+    def __new__(cls, spec: str, survey: Survey, options: _Options) -> LandmarkBasis: ...
     @staticmethod
-    def sample_size(approximate: _Approximate) -> int: ...
+    def sample_size(spec: str) -> int: ...
     @property
     def kernel(self) -> str: ...
     @property
@@ -351,7 +291,7 @@ class LandmarkBasis:
     @property
     def d(self) -> int: ...
     def state(self) -> LandmarkState: ...
-    def finish(self, state: LandmarkState, wanted: float | None, options: _Options) -> Model: ...
+    def finish(self, state: LandmarkState, spec: str, options: _Options) -> Model: ...
     def facts(self, x: _Table) -> BlockFacts: ...
     def scores_part(self, x: _Table, block: _Table, alpha: _Table, options: _Options) -> _Table: ...
     def to_bytes(self) -> bytes: ...
@@ -385,11 +325,10 @@ class PassState:
     def __reduce__(self) -> tuple[Callable[[bytes], PassState], tuple[bytes]]: ...
 
 def fit_remote(
+    spec: str,
     basis: LandmarkBasis,
     facts: list[BlockFacts],
     start: _Table,
     apply: Callable[[_Table, bool], tuple[_Table, float]],
-    wanted: float | None,
-    tolerance: float | None,
     options: _Options,
 ) -> Model: ...

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _data, _gram, _mercer
+from . import _data, _gram, _mercer, _spec
 from ._base import Estimator, atomic_fit, warn
 
 #: Lower limit of the eigenvalues of the kernel matrix of the landmarks, as in scikit-learn.
@@ -132,6 +132,8 @@ class Nystroem(Estimator):
         chosen = check_random_state(self.random_state).permutation(n_samples)[:m]
         basis = X[chosen]
         self._kernel_source = self._bound(self._source(X.shape[1]), X)
+        if self._kernel_source.text is not None:
+            self._kernel_source.check(X)
         K = self._compute(X, lambda options: self._among(basis, options))
         self._dtype = X.dtype
         # In float64, because the inverses of small eigenvalues are large.
@@ -189,6 +191,8 @@ class Nystroem(Estimator):
         check_is_fitted(self)
         X = _data.checked(self, X, reset=False, sparse="csr")
         _data.assert_finite(self, X)
+        if self._kernel_source.text is not None:
+            self._kernel_source.check(X)
         kind = np.result_type(X.dtype, self.normalization_.dtype)
         out = np.empty((X.shape[0], self._n_features_out), dtype=kind)
 
@@ -236,6 +240,6 @@ def _inverse_root(K, source):
     zero, one = np.zeros(m).tolist(), np.ones(m).tolist()
     from ._exec import Exec
 
-    found = _mercer.fit_scatter((K + K.T) / 2, zero, one, m, None, False, False, Exec(memory=1 << 62))
+    found = _mercer.fit_scatter(_spec.pca(center=False), (K + K.T) / 2, zero, one, m, Exec(memory=1 << 62))
     axes = found.axes()
     return (axes.T / np.sqrt(np.maximum(found.eigenvalues, LEAST))) @ axes

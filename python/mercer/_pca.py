@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from . import _batches, _data, _mercer
+from . import _batches, _data, _mercer, _spec
 from ._base import CONSTRAINTS, atomic_fit
 from ._certificate import Certificate, Plan
 from ._linear_model import LinearModel
@@ -22,6 +22,8 @@ from ._minka import minka
 ROUTES = {"full": "svd", "covariance_eigh": "covariance"}
 #: Up to this size ``'auto'`` decomposes the data itself if scikit-learn does, which keeps small components accurate.
 SVD_UP_TO = 1000
+#: The residual of components that are found by passes, relative to the largest eigenvalue.
+DEFAULT_TOLERANCE = 1e-6
 
 
 class PCA(LinearModel):
@@ -226,10 +228,15 @@ class PCA(LinearModel):
         solver, wanted = self._choose(shape, sparse)
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
         route = self._route(shape, sparse, solver)
-        plan = _mercer.plan_pca(*shape, sparse, count, self.center, route, self._options(), self._tolerance())
+        plan = _mercer.plan(self._pca_spec(count, route), "sparse" if sparse else "points", *shape, self._options())
         if self.svd_solver == "auto" and route != "auto":
             plan = plan.with_why("few values: the data itself")
         return Plan.of(plan)
+
+    def _pca_spec(self, count, route):
+        """Returns the record of this PCA. The tolerance lets few of many components be found by passes over the data."""
+        tol = self._tolerance() or DEFAULT_TOLERANCE
+        return _spec.pca(count, center=self.center, scale=self.scale, route=route, tol=tol)
 
     def _route(self, shape, sparse, solver):
         """Returns the route that the extension module is asked for."""
@@ -241,7 +248,7 @@ class PCA(LinearModel):
         """Fits to batches, each of which is read once."""
         state, dtype = None, None
         for batch in _batches.of(self, X):
-            state = state or _mercer.PcaState(batch.shape[1], self._stream_route())
+            state = state or _mercer.PcaState(batch.shape[1], self._stream_spec())
             self._compute(batch, functools.partial(state.update, batch))
             dtype = batch.dtype if dtype is None else np.promote_types(dtype, batch.dtype)
         if state is None:
@@ -250,6 +257,9 @@ class PCA(LinearModel):
 
     def _stream_route(self):
         return "svd" if self.svd_solver == "full" else "covariance"
+
+    def _stream_spec(self, count=None):
+        return _spec.pca(count, center=self.center, scale=self.scale, route=self._stream_route())
 
     def _finish_stream(self, state, dtype):
         """Makes the model of all rows in a state."""
@@ -262,7 +272,7 @@ class PCA(LinearModel):
         if isinstance(wanted, Integral) and not 1 <= wanted <= min(shape):
             raise ValueError(f"n_components={wanted} must be between 1 and min(n_samples, n_features)={min(shape)}")
         count = int(wanted) if isinstance(wanted, Integral) else None
-        model = state.finish(count, self.center, self.scale, self._options())
+        model = state.finish(self._stream_spec(count), self._options())
         self._fit_svd_solver = "full" if self._stream_route() == "svd" else "covariance_eigh"
         self._keep_fit(model if count else model.first(self._count(wanted, model, shape[0])), shape, dtype)
 
@@ -301,8 +311,10 @@ class PCA(LinearModel):
 
     def _decompose(self, X, count, solver, options):
         sparse = sp.issparse(X)
-        how = (count, self.center, self.scale, self._route(X.shape, sparse, solver), options, self._tolerance())
-        return _mercer.fit_sparse(_data.compressed(X), *how) if sparse else _mercer.fit_pca(X, *how)
+        spec = self._pca_spec(count, self._route(X.shape, sparse, solver))
+        if sparse:
+            return _mercer.fit_sparse(spec, _data.compressed(X), options)
+        return _mercer.fit_points(spec, X, options)
 
     def _choose(self, shape, sparse):
         """Returns the solver and the number of components, with scikit-learn's rules and messages."""

@@ -17,7 +17,7 @@ array([[1331.]])
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_array
@@ -117,14 +117,18 @@ def _function(entry):
         lines += ["Parameters", "----------"]
         for p in entry["parameters"]:
             default = f", default={p['default']}" if p["default"] else ""
-            lines += [f"{p['name']} : float or str{default}", f"    {p['about']}; {p['constraint']}."]
+            kind = "float, str or array-like of shape (n_features,)" if p["per_dimension"] else "float or str"
+            lines += [f"{p['name']} : {kind}{default}", f"    {p['about']}; {p['constraint']}."]
     lines += ["", "Returns", "-------", "Kernel"]
     make.__doc__ = "\n".join(lines)
     return make
 
 
 def _spelled(value) -> str:
-    return repr(float(value)) if isinstance(value, Real) and not isinstance(value, int) else str(value)
+    """Returns the value of a parameter as it is written in an expression."""
+    if np.ndim(value):
+        return f"[{', '.join(_spelled(v) for v in value)}]"
+    return repr(float(value)) if isinstance(value, Real) and not isinstance(value, Integral) else str(value)
 
 
 for _entry in TABLE:

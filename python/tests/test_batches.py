@@ -640,6 +640,34 @@ def test_landmarks_of_float32_are_float32(curved):
         assert fitted.landmarks_.dtype == fitted.eigenvalues_.dtype == fitted.transform(narrow).dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ({"gamma": 0.1}, {"gamma": 0.2}, "gamma"),
+        ({"gamma": "median"}, {"gamma": "scale"}, "gamma"),
+        ({"gamma": 0.1}, {"kernel": "laplacian"}, "kernel"),
+        ({"kernel": "gaussian(gamma=1)"}, {"kernel": "gaussian(gamma=2)"}, "kernel"),
+        ({"kernel": "poly"}, {"degree": 2, "coef0": 2}, "coef0, degree"),
+        ({}, {"landmarks": 21}, "landmarks"),
+        ({}, {"landmarks": "auto"}, "landmarks"),
+        ({}, {"landmark_selection": "uniform"}, "landmark_selection"),
+        ({}, {"landmarks": 30, "landmark_selection": "rpcholesky"}, "landmarks, landmark_selection"),
+        ({}, {"landmarks": None, "trace_error": 0.1}, "trace_error"),
+        ({"landmarks": "auto"}, {"tol": 1e-3}, "tol"),
+    ],
+)
+def test_what_changed_between_batches_is_named(curved, before, after, named):
+    fitted = KernelPCA(2, **{"kernel": "rbf", "landmarks": 20, **before}).partial_fit(curved)
+    with pytest.raises(ValueError, match=f"^{named} changed since the first batch: call fit to start again"):
+        fitted.set_params(**after).partial_fit(curved)
+    assert fitted.set_params(**{"gamma": None, "degree": 3, "coef0": 1}).fit(curved) is fitted
+
+
+def test_what_does_not_matter_to_the_sums_may_change_between_batches(curved):
+    fitted = by_landmarks(20).partial_fit(curved).set_params(n_components=2, degree=7, tol=1e-3)
+    assert fitted.partial_fit(curved).eigenvalues_.shape == (2,)
+
+
 def test_landmarks_that_change_anywhere_are_seen():
     X = np.random.default_rng(0).normal(size=(1500, 2))
     model = mercer.KernelPCA(2, kernel="rbf", gamma=0.1, landmarks=X[:1200].copy()).partial_fit(X)

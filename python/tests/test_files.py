@@ -77,8 +77,11 @@ def test_features_are_saved_too(iris, tmp_path):
     assert isinstance(loaded, Nystroem)
     assert (loaded.transform(iris) == fitted.transform(iris)).all()
     assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
+    fitted = Nystroem(kernel="chi2", n_components=5).fit(iris)
+    fitted.save(tmp_path / "m")
+    assert (mercer.load(tmp_path / "m").transform(iris) == fitted.transform(iris)).all()
     with pytest.raises(ValueError, match="carries no code"):
-        Nystroem(kernel="chi2", n_components=5).fit(iris).save(tmp_path / "m")
+        Nystroem(kernel="additive_chi2", n_components=5).fit(iris).save(tmp_path / "m")
 
 
 def test_files_hold_no_code_and_are_written_whole(iris, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn.decomposition
 from conftest import angle
-from mercer import Kernel, KernelPCA, kernels
+from mercer import Kernel, KernelPCA, Nystroem, kernels
 from sklearn.exceptions import PositiveSpectrumWarning
 from sklearn.metrics.pairwise import chi2_kernel, pairwise_kernels, rbf_kernel
 
@@ -161,8 +161,8 @@ def test_the_gamma_that_was_used(iris):
         KernelPCA(2, kernel=lambda a, b: np.nan).fit(iris)
     with pytest.raises(ValueError, match="degree=5 is not used with"):
         KernelPCA(2, kernel="polynomial(degree=2)", degree=5).fit(iris)
-    with pytest.raises(ValueError, match="is not supported for kernel='chi2'"):
-        KernelPCA(2, kernel="chi2", gamma="median").fit(iris)
+    with pytest.raises(ValueError, match="is not supported for kernel='additive_chi2'"):
+        KernelPCA(2, kernel="additive_chi2", gamma="median").fit(iris)
 
 
 def test_memory_is_refused_before_a_function_is_called(rng):
@@ -196,6 +196,58 @@ def test_their_pairwise_names(rng):
     assert np.allclose(
         KernelPCA(2, kernel="chi2", gamma=0.5).fit(X).eigenvalues_, naive(chi2_kernel(X, gamma=0.5), 2)[0]
     )
+
+
+def test_chi2_is_a_kernel_of_the_table_with_their_meaning(iris):
+    for gamma, theirs in ((None, chi2_kernel(iris)), (0.5, chi2_kernel(iris, gamma=0.5))):
+        model = KernelPCA(2, kernel="chi2", gamma=gamma).fit(iris)
+        assert model.kernel_ == f"chi2(gamma={1 if gamma is None else gamma:g})"
+        assert np.allclose(model.eigenvalues_, naive(theirs, 2)[0], rtol=1e-10)
+        assert np.allclose(kernels.Kernel(model.kernel_)(iris), theirs, rtol=1e-13)
+    X = iris.copy()
+    X[7, 2] = -0.5
+    for fit in (KernelPCA(2, kernel="chi2").fit, Nystroem("chi2", n_components=150).fit, kernels.chi2(gamma=1)):
+        with pytest.raises(ValueError, match="value -0.5 in row 7, column 2 .* does not satisfy value >= 0"):
+            fit(X)
+    many = np.vstack([np.repeat(iris, 30, axis=0), X])
+    for model in (KernelPCA(2, kernel="chi2"), Nystroem("chi2", n_components=9)):
+        with pytest.raises(ValueError, match="row 4507, column 2"):
+            model.fit(iris).transform(many)
+    with pytest.raises(ValueError, match="row 7, column 2"):
+        Nystroem("chi2", n_components=9).fit(sp.csr_matrix(X))
+    with pytest.raises(ValueError, match="scores, which can be negative"):
+        KernelPCA(2, kernel="chi2", fit_inverse_transform=True).fit(iris)
+
+
+def test_kernels_by_name_and_by_expression(rng):
+    X = rng.random(size=(80, 3))
+    dots, squares = X @ X.T, np.sum(X**2, axis=1)
+    tanimoto = dots / (squares[:, None] + squares - dots)
+    apart = np.abs(X[:, None] - X)
+    periodic = np.exp(-2 * np.sum(np.sin(np.pi * apart / 7) ** 2, axis=2) / 0.5**2)
+    for kernel, K in (
+        ("tanimoto", tanimoto),
+        (kernels.jaccard(), tanimoto),
+        ("periodic(period=7, length=0.5)", periodic),
+        (kernels.periodic(period=7, length=0.5), periodic),
+        ("gamma_exponential(length=2, power=1)", np.exp(-np.sqrt(np.sum(apart**2, axis=2)) / 2)),
+    ):
+        assert np.allclose(KernelPCA(3, kernel=kernel).fit(X).eigenvalues_, naive(K, 3)[0], rtol=1e-9), kernel
+
+
+def test_a_width_per_dimension(rng):
+    X = rng.normal(size=(90, 3))
+    widths = np.array([1, 2, 0.5])
+    for given in ([1, 2, 0.5], (1.0, 2.0, 0.5), widths, widths.astype(np.float32)):
+        assert str(kernels.gaussian(length=given)) == "gaussian(length=[1, 2, 0.5])"
+    model = KernelPCA(2, kernel=kernels.gaussian(length=widths)).fit(X)
+    assert np.allclose(model.eigenvalues_, naive(rbf_kernel(X / widths, gamma=0.5), 2)[0], rtol=1e-9)
+    assert np.allclose(model.transform(X), KernelPCA(2, kernel="rbf", gamma=0.5).fit(X / widths).transform(X / widths))
+    assert KernelPCA(2, kernel=kernels.gaussian(length=2)).fit(X).gamma_ == 0.125
+    with pytest.raises(ValueError, match="one length per dimension, of which there are 3"):
+        KernelPCA(2, kernel=kernels.gaussian(length=[1, 2])).fit(X)
+    with pytest.raises(ValueError, match="has no kernel"):
+        model.to_sklearn()
 
 
 def test_widths_from_the_data(iris):

@@ -1,6 +1,6 @@
 //! Kernels: the table, expressions, and kernel matrices.
 
-use mercer::kernel::registry::{KERNELS, ParameterKind};
+use mercer::kernel::registry::{Domain, KERNELS, ParameterKind};
 use mercer::kernel::{GaussianWidth, Leaf};
 use mercer::{Bound as BoundKernel, Kernel, op};
 use pyo3::exceptions::PyTypeError;
@@ -32,6 +32,7 @@ pub(crate) fn kernels(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             of.set_item("name", parameter.name)?;
             of.set_item("default", parameter.default)?;
             of.set_item("constraint", parameter.constraint)?;
+            of.set_item("per_dimension", parameter.kind == ParameterKind::Lengths)?;
             of.set_item("about", parameter.about)?;
             parameters.append(of)?;
         }
@@ -50,9 +51,12 @@ pub(crate) struct ParsedKernel {
     is_psd: bool,
     /// Whether all parameters are known to be numbers, so that no points are needed to find them.
     is_bound: bool,
+    /// Whether it is defined for points without negative values only.
+    is_non_negative: bool,
     /// The name in the table; None for an expression of several kernels.
     name: Option<&'static str>,
-    /// The numeric parameters of a single kernel. A Gaussian width is given as gamma, however it was written.
+    /// The numeric parameters of a single kernel. A Gaussian width is given as gamma, however it was written, unless
+    /// there is one per dimension.
     arguments: Vec<(&'static str, Number)>,
 }
 
@@ -74,17 +78,22 @@ pub(crate) fn parse_kernel(text: &str) -> PyResult<ParsedKernel> {
         text: kernel.to_string(),
         is_psd: kernel.is_psd(),
         is_bound: kernel.is_numeric(),
+        is_non_negative: kernel.domain() == Domain::NonNegative,
         name: leaf.map(|leaf| leaf.entry().name),
         arguments: leaf.map_or_else(Vec::new, numbers),
     })
 }
 
-/// Returns the parameters of a kernel that are numbers; a Gaussian width as gamma, however it was written.
+/// Returns the parameters of a kernel that are numbers; a Gaussian width as gamma, however it was written, unless there
+/// is one per dimension.
 fn numbers(leaf: &Leaf) -> Vec<(&'static str, Number)> {
-    if let Leaf::Gaussian(gaussian) = leaf
-        && let GaussianWidth::Gamma(gamma) = gaussian.width
-    {
-        return gamma.number().map(|v| ("gamma", Number::Real(v))).into_iter().collect();
+    if let Leaf::Gaussian(gaussian) = leaf {
+        let gamma = match &gaussian.width {
+            GaussianWidth::Gamma(gamma) => gamma.number(),
+            GaussianWidth::Length(length) => length.number().map(|v| 0.5 / v / v),
+            _ => None,
+        };
+        return gamma.map(|v| ("gamma", Number::Real(v))).into_iter().collect();
     }
     let parameters = leaf.entry().parameters;
     let whole = |name| parameters.iter().any(|p| p.name == name && p.kind == ParameterKind::Whole);

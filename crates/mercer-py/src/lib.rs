@@ -8,6 +8,7 @@ mod kernels;
 mod model;
 mod records;
 mod run;
+mod spec;
 mod states;
 mod table;
 
@@ -16,10 +17,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _mercer {
     #[pymodule_export]
-    use crate::fit::{
-        complete_axes, fit_gram, fit_kernel, fit_operator, fit_pca, fit_scatter, fit_sparse, plan_kernel,
-        plan_operator, plan_pca,
-    };
+    use crate::fit::{complete_axes, fit_gram, fit_operator, fit_points, fit_scatter, fit_sparse, plan};
     #[pymodule_export]
     use crate::kernels::{ParsedKernel, bind_kernel, kernel_matrix, kernels, parse_kernel};
     #[pymodule_export]

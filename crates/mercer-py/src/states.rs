@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mercer::{
-    AnyModel, Block, BlockFacts, ErrorKind, KernelPca, LandmarkBasis, LandmarkState, PassState, PcaState, RowBlock,
-    Survey,
+    AnyModel, Block, BlockFacts, ErrorKind, LandmarkBasis, LandmarkState, PassState, PcaState, RowBlock, Survey,
 };
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -13,11 +12,10 @@ use pyo3::types::PyBytes;
 
 use crate::array::{Array, Table, owned, points, table, with_points};
 use crate::error::python;
-use crate::fit::{Approximate, Wanted, kernel_pca, pca};
-use crate::kernels::read;
 use crate::model::Model;
 use crate::records::PyBlockFacts;
 use crate::run::{Options, work, work_apart};
+use crate::spec::PySpec;
 
 /// What pickle stores: a function and its arguments.
 type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
@@ -113,20 +111,13 @@ state_of_points! {
     PyPcaState(PcaState) get { n: u64, d: usize, mean: Vec<f64>, squares: Vec<f64> } {
         /// Starts without points, by a route that can take batches: "covariance", or "svd" for small components.
         #[new]
-        fn new(d: usize, route: &str) -> PyResult<Self> {
-            pca(None, true, false, route)?.state(d).map(PyPcaState).map_err(python)
+        fn new(d: usize, spec: PySpec) -> PyResult<Self> {
+            spec.pca()?.state(d).map(PyPcaState).map_err(python)
         }
 
-        fn finish(
-            &self,
-            py: Python<'_>,
-            wanted: Option<Wanted>,
-            center: bool,
-            scale: bool,
-            options: Options,
-        ) -> PyResult<Model> {
-            let spec = pca(wanted, center, scale, self.0.route().name())?;
-            let state = self.0.clone();
+        /// Returns the model of all points so far, by the route that the state was started with.
+        fn finish(&self, py: Python<'_>, spec: PySpec, options: Options) -> PyResult<Model> {
+            let (spec, state) = (spec.pca()?, self.0.clone());
             work_apart(py, &options, move |exec| spec.finish(&state, exec)).map(|m| Model::new(AnyModel::Pca(m)))
         }
     }
@@ -159,23 +150,15 @@ wrapper! {
     #[pyclass(module = "mercer._mercer", name = "LandmarkBasis", frozen)]
     PyLandmarkBasis(LandmarkBasis) get { landmarks: usize, d: usize } {
         #[new]
-        fn new(
-            py: Python<'_>,
-            kernel: &str,
-            survey: &PySurvey,
-            scale: bool,
-            approximate: Approximate,
-            options: Options,
-        ) -> PyResult<Self> {
-            let spec = approximate.of(kernel_pca(Some(read(kernel)?), None, None, false))?.standardise(scale);
-            let survey = survey.0.clone();
+        fn new(py: Python<'_>, spec: PySpec, survey: &PySurvey, options: Options) -> PyResult<Self> {
+            let (spec, survey) = (spec.kernel_pca()?, survey.0.clone());
             work_apart(py, &options, move |exec| spec.basis(&survey, exec)).map(PyLandmarkBasis)
         }
 
-        /// Returns how many rows a survey should sample for these landmarks.
+        /// Returns how many rows a survey should sample for the landmarks.
         #[staticmethod]
-        fn sample_size(approximate: Approximate) -> PyResult<usize> {
-            Ok(approximate.of(KernelPca::custom())?.sample_size())
+        fn sample_size(spec: PySpec) -> PyResult<usize> {
+            Ok(spec.kernel_pca()?.sample_size())
         }
 
         #[getter]
@@ -192,11 +175,10 @@ wrapper! {
             &self,
             py: Python<'_>,
             state: &PyLandmarkState,
-            wanted: Option<Wanted>,
+            spec: PySpec,
             options: Options,
         ) -> PyResult<Model> {
-            let spec = kernel_pca(None, wanted, None, false);
-            let (basis, state) = (self.0.clone(), state.0.clone());
+            let (spec, basis, state) = (spec.kernel_pca()?, self.0.clone(), state.0.clone());
             let model = work_apart(py, &options, move |exec| spec.finish(&basis, &state, exec))?;
             Ok(Model::new(AnyModel::KernelPca(model)))
         }
@@ -264,18 +246,16 @@ wrapper! {
 /// Fits exact kernel PCA to rows that are not in this process. `apply(vectors, single_precision)` takes vectors, a row
 /// each, and returns their images in the same form and the Frobenius norm of the matrix.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn fit_remote(
     py: Python<'_>,
+    spec: PySpec,
     basis: &PyLandmarkBasis,
     facts: Vec<PyRef<'_, PyBlockFacts>>,
     start: PyReadonlyArray2<'_, f64>,
     apply: Py<PyAny>,
-    wanted: Option<Wanted>,
-    tolerance: Option<f64>,
     options: Options,
 ) -> PyResult<Model> {
-    let spec = kernel_pca(None, wanted, tolerance, false);
+    let spec = spec.kernel_pca()?;
     let facts: Vec<BlockFacts> = facts.iter().map(|facts| facts.0.clone()).collect();
     let start = owned(&start)?;
     let raised: Arc<Mutex<Option<PyErr>>> = Arc::new(Mutex::new(None));

@@ -55,7 +55,8 @@ pub struct Pca {
     whiten: bool,
     route: Route,
     embedding: Embedding,
-    tolerance: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tolerance: Option<f64>,
 }
 
 impl Default for Pca {
@@ -74,7 +75,7 @@ impl Pca {
             whiten: false,
             route: Route::Auto,
             embedding: Embedding::Identity,
-            tolerance: 1e-6,
+            tolerance: None,
         }
     }
 
@@ -125,7 +126,7 @@ impl Pca {
     /// The residual |XX'u - lambda u| that is good enough, relative to the largest eigenvalue, where components are found
     /// by passes over the points: 1e-6 unless set. Errors of eigenvalues are about its square.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = tolerance;
+        self.tolerance = Some(tolerance);
         self
     }
 
@@ -135,6 +136,14 @@ impl Pca {
     /// When it does not fit the memory budget, an option is outside its domain, or more components are asked for than
     /// min(n, features).
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        match self.tolerance {
+            Some(_) => self.plan_way(n, d, Layout::Dense, exec),
+            None => self.plan_whole(n, d, exec),
+        }
+    }
+
+    /// The plan of all eigenpairs of one matrix.
+    fn plan_whole(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
         self.components.validate("pca")?;
         self.embedding.validate()?;
         let features = self.embedding.features(d).unwrap_or(u128::MAX);
@@ -246,6 +255,9 @@ impl Pca {
         let expected = self.embedding.features(x.d()).unwrap_or(u128::MAX);
         if (plan.n, plan.features) != (x.n(), expected) {
             return Err(Error::inconsistent("the plan is of points of another number or other dimensions"));
+        }
+        if plan.passes().is_some() {
+            return self.fit_by_passes_with(x, exec);
         }
         let route = plan.route.of_pca()?;
         if self.embedding == Embedding::Identity {

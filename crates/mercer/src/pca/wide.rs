@@ -24,6 +24,8 @@ use crate::real::Real;
 use crate::sparse::Csr;
 use crate::spectrum::{Components, Spectrum};
 
+/// The residual that is reached where no tolerance is given, relative to the largest eigenvalue.
+const DEFAULT_TOLERANCE: f64 = 1e-6;
 /// Up to this size the smaller of scatter and Gram matrix is decomposed as a whole.
 const WHOLE_UP_TO: usize = 2000;
 /// Where the smallest eigenvalue is less than this share of the largest, axes are made orthonormal once more.
@@ -114,7 +116,7 @@ impl Pca {
         let way = self.way(n, d, layout, exec);
         let why = match &way {
             Way::Whole { route, why } if layout == Layout::Dense || *route != Route::Gram => {
-                let plan = self.clone().route(*route).plan(n, d, exec)?;
+                let plan = self.clone().route(*route).plan_whole(n, d, exec)?;
                 return Ok(Plan { why: why.clone(), ..plan });
             }
             Way::Whole { why, .. } | Way::Passes { why, .. } => why,
@@ -122,7 +124,7 @@ impl Pca {
         self.check_count(n, d)?;
         let plan = match self.center {
             true => self.of_operator().plan_op(n, exec)?,
-            false => self.about_origin().plan(n, n, exec)?,
+            false => self.about_origin().plan_whole(n, n, exec)?,
         };
         // Many components whose matrix does not fit the memory are found by passes, too.
         let route = if plan.passes().is_some() { plan.route } else { PlannedRoute::Gram };
@@ -140,7 +142,7 @@ impl Pca {
 
     /// Kernel PCA of the operator XX'.
     fn of_operator(&self) -> KernelPca {
-        KernelPca::custom().components(self.components).tolerance(self.tolerance)
+        KernelPca::custom().components(self.components).tolerance(self.tolerance.unwrap_or(DEFAULT_TOLERANCE))
     }
 
     /// PCA of the matrix XX' as it is, as if it were a scatter matrix.
@@ -215,7 +217,7 @@ impl Pca {
         exec: &Exec,
     ) -> Result<PcaModel> {
         self.check_no_embedding("passes over the points")?;
-        if !self.center || !matches!(self.components, Components::Count(_)) {
+        if !self.center || !matches!(self.components, Components::Count(_) | Components::UpTo(_)) {
             let what = "passes over the points find a number of components of centred points".into();
             return Err(ErrorKind::Unsupported { what, remedy: "use fit, which has all routes".into() }.into());
         }
