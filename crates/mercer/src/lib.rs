@@ -23,6 +23,8 @@
 
 // floor 0, vocabulary
 mod block;
+#[cfg(any(feature = "faer", feature = "nalgebra", feature = "ndarray"))]
+mod convert;
 mod error;
 mod exec;
 mod linalg;
