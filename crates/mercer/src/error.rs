@@ -200,7 +200,8 @@ impl Error {
                 Some("remove or fill missing and infinite values first".into())
             }
             ErrorKind::NotFinite { .. } => Some(
-                "the value is outside the range of f64: use a smaller degree, gamma or weight, or rescale the data".into(),
+                "the value is outside the range of f64: use a smaller degree, gamma or weight, or rescale the data"
+                    .into(),
             ),
             ErrorKind::NotSymmetric { .. } => {
                 Some("a Gram matrix has K[i][j] = K[j][i]; use (K + K')/2 if the difference is rounding".into())

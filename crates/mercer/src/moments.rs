@@ -373,14 +373,18 @@ impl Columns {
         let [mean, rest, squares, low, high] = lists;
         let d = mean.len();
         if [&rest, &squares, &low, &high].iter().any(|list| list.len() != d) {
-            return Err(damaged("its lists have different lengths"));
+            return Err(damaged("the lists have different lengths"));
         }
         let columns = Columns { n, mean, rest, squares, low, high };
         if n > MOST_POINTS {
             return Err(damaged("the number of points is too large"));
         }
         if n == 0 {
-            return if columns == Columns::empty(d) { Ok(columns) } else { Err(damaged("there are sums but no points")) };
+            return if columns == Columns::empty(d) {
+                Ok(columns)
+            } else {
+                Err(damaged("there are sums but no points"))
+            };
         }
         let sound = |j: usize| {
             let (low, high, mean) = (columns.low[j], columns.high[j], columns.mean[j]);

@@ -253,7 +253,9 @@ impl Spectrum {
         }
         let negative = self.eigenvalues.iter().any(|v| *v < 0.0);
         if negative || self.total < 0.0 || self.eigenvalues.iter().sum::<f64>() > self.total * (1.0 + 1e-9) {
-            return Err(Error::inconsistent("an eigenvalue is negative, or the eigenvalues sum to more than the total"));
+            return Err(Error::inconsistent(
+                "an eigenvalue is negative, or the eigenvalues sum to more than the total",
+            ));
         }
         if self.n == 0 || self.n > 1 << 48 || self.rank > self.n || self.eigenvalues.len() > self.n {
             return Err(Error::inconsistent("the rank or the number of components does not fit the number of points"));

@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err(damaged("the header is missing")) };
         let Some((version, _)) = rest.split_first() else { return Err(damaged("the bytes are truncated")) };
         if *version != VERSION {
-            let what = format!("they are of version {version}, and this is a reader of version {VERSION}");
+            let what = format!("it has version {version}; this program reads version {VERSION}");
             return Err(damaged(what));
         }
         let Some(end) = bytes.len().checked_sub(CHECKSUM) else { return Err(damaged("the bytes are truncated")) };

@@ -488,7 +488,9 @@ impl Certificate {
             return Err(Error::inconsistent("the certificate has an error bound that is negative or not finite"));
         }
         if self.approximation.as_ref().is_some_and(|a| !a.is_sound(k)) {
-            return Err(Error::inconsistent("the certificate has an approximation error that is negative or not finite"));
+            return Err(Error::inconsistent(
+                "the certificate has an approximation error that is negative or not finite",
+            ));
         }
         let mut next = 0;
         for cluster in &self.clusters {
@@ -563,12 +565,7 @@ impl fmt::Display for Certificate {
         }
         if let Some(a) = &self.approximation {
             let share = |v: f64| if self.scale > 0.0 { v / self.scale } else { 0.0 };
-            write!(
-                f,
-                "approximate ({} landmarks): {:.1e} of the variance is lost, ",
-                a.landmarks,
-                a.trace_share()
-            )?;
+            write!(f, "approximate ({} landmarks): {:.1e} of the variance is lost, ", a.landmarks, a.trace_share())?;
             match share(a.trace_error + self.rounding) {
                 bound if bound < 1.0 => {
                     write!(f, "so no eigenvalue is too small by more than {bound:.1e} of the largest")?
