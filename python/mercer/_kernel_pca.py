@@ -146,7 +146,7 @@ class KernelPCA(ByLandmarks, Estimator):
     >>> ((scores[:, 0] > 0) == (ring == ring[scores[:, 0].argmax()])).all()
     np.True_
     >>> print(kpca.certificate_)
-    eigenvalues within ... of the largest, directions within ... rad; all pairs computed
+    eigenvalues accurate to ... of the largest, directions to ... rad; all eigenpairs computed
     """
 
     _parameter_constraints: dict = {

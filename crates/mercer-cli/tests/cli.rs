@@ -103,7 +103,7 @@ fn reconstruct_takes_scores_or_points() {
     has(&String::from_utf8_lossy(&output.stderr), &["15.2046"]);
     run.ok(&["fit", "iris", "--kernel", "laplacian", "-o", "k", "-q"]);
     let message = run.fails(1, &["reconstruct", "k.mercer.safetensors", "iris"]);
-    has(&message, &["pre-images are found for the gaussian kernel", "laplacian", "help"]);
+    has(&message, &["pre-images exist for the gaussian kernel", "laplacian", "help"]);
 }
 
 #[test]

@@ -164,7 +164,9 @@ pub(crate) fn plan(spec: PySpec, kind: &str, n: usize, d: usize, options: Option
         ("gram", spec) => spec.kernel_pca()?.plan_gram(n, &exec),
         ("operator", spec) => spec.kernel_pca()?.plan_op(n, &exec),
         _ => {
-            return Err(PyValueError::new_err(format!("kind={kind:?} is not 'points', 'sparse', 'gram' or 'operator'")));
+            return Err(PyValueError::new_err(format!(
+                "kind={kind:?} is not 'points', 'sparse', 'gram' or 'operator'"
+            )));
         }
     };
     plan.map(PyPlan).map_err(python)

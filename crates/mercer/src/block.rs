@@ -1,9 +1,17 @@
-//! Block: the matrices inside. Columns are vectors, stored one after the other.
+//! Block: a matrix stored column by column, as eigensolvers use it.
 
 use crate::error::{ErrorKind, Result};
 use crate::points::Points;
 
 /// An n-by-b matrix of f64 stored column by column.
+///
+/// ```
+/// use mercer::Block;
+/// let mut a = Block::from_fn(3, 2, |i, j| (10 * i + j) as f64);
+/// assert_eq!((a.at(2, 1), a.col(0)), (21.0, &[0.0, 10.0, 20.0][..]));
+/// a.col_mut(1).fill(0.0);
+/// assert_eq!(a.transposed().at(0, 2), 20.0);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     data: Vec<f64>,
@@ -12,12 +20,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// All zeros.
+    /// Builds a matrix of zeros.
     pub fn zeros(n: usize, b: usize) -> Self {
         Block { data: vec![0.0; n * b], n, b }
     }
 
-    /// The matrix with entry `f(i, j)` in row i, column j.
+    /// Builds the matrix with entry `f(i, j)` in row i, column j.
     pub fn from_fn(n: usize, b: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
         let mut block = Block::zeros(n, b);
         for j in 0..b {
@@ -28,52 +36,64 @@ impl Block {
         block
     }
 
-    /// A matrix from its values, column by column; `None` when there are not `n * b` of them.
+    /// Builds a matrix from its values, column by column; `None` when there are not `n * b` of them.
     pub fn from_columns(data: Vec<f64>, n: usize, b: usize) -> Option<Self> {
         (n.checked_mul(b) == Some(data.len())).then_some(Block { data, n, b })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn b(&self) -> usize {
         self.b
     }
 
-    /// Entry in row i, column j.
+    /// Returns the entry in row i, column j. `i >= n` is not checked by itself: the entry of another column may be returned.
+    ///
+    /// # Panics
+    /// When the entry lies outside the stored values.
     pub fn at(&self, i: usize, j: usize) -> f64 {
         self.data[j * self.n + i]
     }
 
-    /// Entry in row i, column j, to be changed.
+    /// Returns the entry in row i, column j, for writing.
+    ///
+    /// # Panics
+    /// As [`Block::at`].
     pub fn at_mut(&mut self, i: usize, j: usize) -> &mut f64 {
         &mut self.data[j * self.n + i]
     }
 
-    /// Column j.
+    /// Returns column j.
+    ///
+    /// # Panics
+    /// When `j >= b`.
     pub fn col(&self, j: usize) -> &[f64] {
         &self.data[j * self.n..(j + 1) * self.n]
     }
 
-    /// Column j, to be changed.
+    /// Returns column j for writing.
+    ///
+    /// # Panics
+    /// When `j >= b`.
     pub fn col_mut(&mut self, j: usize) -> &mut [f64] {
         &mut self.data[j * self.n..(j + 1) * self.n]
     }
 
-    /// The values column by column.
+    /// Returns the values column by column.
     pub fn as_slice(&self) -> &[f64] {
         &self.data
     }
 
-    /// The values column by column, to be changed.
+    /// Returns the values column by column, for writing.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         &mut self.data
     }
 
-    /// Refuses values that are not finite, naming the first in the order of rows; `what` stands for the matrix.
+    /// Rejects values that are not finite and reports the first in row order; `what` names the matrix.
     pub(crate) fn check_finite(&self, what: &'static str) -> Result<()> {
         if self.data.iter().all(|v| v.is_finite()) {
             return Ok(());
@@ -85,49 +105,55 @@ impl Block {
         }
     }
 
-    /// A number that stands for the values: other values have another one, but for a chance of 2^-64 or so.
+    /// Returns a hash of the values; two matrices collide with a probability of about 2^-64.
     pub(crate) fn fingerprint(&self) -> u64 {
         fingerprint(&self.data)
     }
 
-    /// Puts the columns of `other`, which has as many rows, behind these.
+    /// Appends the columns of `other`, which has as many rows.
     pub(crate) fn append(&mut self, other: &Block) {
         debug_assert_eq!(self.n, other.n);
         self.data.extend_from_slice(&other.data);
         self.b += other.b;
     }
 
-    /// Columns `from` up to, not including, `to`, copied.
+    /// Returns a copy of columns `from` up to, not including, `to`.
     pub(crate) fn columns(&self, from: usize, to: usize) -> Self {
         Block { data: self.data[from * self.n..to * self.n].to_vec(), n: self.n, b: to - from }
     }
 
-    /// These columns, copied.
+    /// Returns a copy of these columns.
     pub(crate) fn select(&self, columns: &[usize]) -> Self {
         let mut data = Vec::with_capacity(columns.len() * self.n);
         columns.iter().for_each(|j| data.extend_from_slice(self.col(*j)));
         Block { data, n: self.n, b: columns.len() }
     }
 
-    /// The first `b` columns.
+    /// Returns the first `b` columns, or all where there are fewer.
     pub fn first(mut self, b: usize) -> Self {
         self.b = b.min(self.b);
         self.data.truncate(self.n * self.b);
         self
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     pub fn transposed(&self) -> Self {
         Block::from_fn(self.b, self.n, |i, j| self.at(j, i))
     }
 
-    /// Rows as points.
+    /// Returns the rows as points.
     pub fn to_points(&self) -> Points<f64> {
         Points::from_fn(self.n, self.b, |i, j| self.at(i, j))
     }
 }
 
-/// A number that stands for values, by their bits and their order.
+/// Returns a hash of values, by their bits and their order.
+///
+/// ```
+/// use mercer::fingerprint;
+/// assert_eq!(fingerprint(&[1.0, 2.0]), fingerprint(&[1.0, 2.0]));
+/// assert_ne!(fingerprint(&[1.0, 2.0]), fingerprint(&[2.0, 1.0]));
+/// ```
 pub fn fingerprint(values: &[f64]) -> u64 {
     let mix = |h: u64, v: u64| {
         let h = (h ^ v).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -8,7 +8,7 @@ use crate::real::Real;
 use crate::rng::Rng;
 use rayon::prelude::*;
 
-/// Lloyd steps at most; on real data a few dozen suffice.
+/// The largest number of Lloyd steps; on real data a few dozen suffice.
 const MAX_STEPS: usize = 300;
 
 /// k-means with k-means++ starts. The same seed gives the same clusters on any number of threads.
@@ -28,27 +28,35 @@ pub struct KMeans {
     restarts: usize,
 }
 
-/// What k-means found.
+/// The result of [`KMeans::fit`].
+///
+/// ```
+/// use mercer::{KMeans, Points};
+/// let found = KMeans::new(2).fit(&Points::from_rows(&[[0.0], [0.2], [5.0]]))?;
+/// assert_eq!(found.labels, [0, 0, 1]);
+/// assert_eq!((found.centres.n(), found.centres.row(1)), (2, &[5.0][..]));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clusters {
     /// The cluster of each point, numbered in order of first appearance.
     pub labels: Vec<usize>,
     /// The cluster means, a row each.
     pub centres: Points<f64>,
-    /// The sum of squared distances to the own centre.
+    /// The sum of the squared distances of the points to the centres of their clusters.
     pub inertia: f64,
 }
 
 impl KMeans {
-    /// Starts when nobody says how many.
+    /// The default number of starts.
     pub const RESTARTS: usize = 100;
 
-    /// So many clusters, best of [`KMeans::RESTARTS`] starts.
+    /// Sets the number of clusters, with [`KMeans::RESTARTS`] starts.
     pub fn new(clusters: usize) -> Self {
         KMeans { clusters, restarts: Self::RESTARTS }
     }
 
-    /// The number of starts, of which the best counts.
+    /// Sets the number of starts; the best result is kept.
     pub fn restarts(mut self, restarts: usize) -> Self {
         self.restarts = restarts.max(1);
         self
@@ -136,7 +144,7 @@ fn lloyd(x: &Points<f64>, mut centres: Points<f64>) -> Clusters {
             if counts[c] > 0 {
                 means.row_mut(c).iter_mut().for_each(|m| *m /= counts[c] as f64);
             } else {
-                // An empty cluster takes the point that is worst served.
+                // An empty cluster is moved to the point that is farthest from its centre.
                 let worst = (0..x.n()).fold(0, |w, i| if nearest[i].1 > nearest[w].1 { i } else { w });
                 means.row_mut(c).copy_from_slice(x.row(worst));
             }
@@ -174,7 +182,14 @@ impl Clusters {
     }
 }
 
-/// How two partitions of the same points agree.
+/// The agreement of two partitions of the same points.
+///
+/// ```
+/// use mercer::Agreement;
+/// let agreement = Agreement::of(&[0, 0, 1, 1], &[1, 1, 0, 1])?;
+/// assert_eq!((agreement.correct, agreement.accuracy()), (3, 0.75));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
     /// The number of points in the right cluster under the best matching of clusters to classes.
@@ -202,7 +217,7 @@ impl Agreement {
         Ok(Agreement { correct: best_matching(&table, c), n: classes.len(), adjusted_rand: adjusted_rand(&table, c) })
     }
 
-    /// The share of points in the right cluster.
+    /// Returns the share of points in the right cluster.
     pub fn accuracy(&self) -> f64 {
         if self.n == 0 { 0.0 } else { self.correct as f64 / self.n as f64 }
     }

@@ -1,4 +1,5 @@
-//! Mercer's conditions, checked: symmetric? positive semi-definite? how much is negative when not?
+//! Checks of Mercer's conditions: whether a Gram matrix is symmetric and positive semi-definite, and how far it is from
+//! that.
 
 use std::fmt;
 
@@ -14,6 +15,15 @@ use crate::points::PointsRef;
 use crate::real::{Real, largest};
 
 /// Whether a symmetric matrix is positive semi-definite, and how far it is from that.
+///
+/// ```
+/// use mercer::{Exec, Points, diagnose};
+/// let gram = Points::from_rows(&[[1.0, 2.0], [2.0, 1.0]]); // eigenvalues 3 and -1
+/// let definiteness = diagnose::check_gram(&gram, &Exec::new())?.gram;
+/// assert!(definiteness.is_indefinite());
+/// assert!((definiteness.negative_share() - 0.25).abs() < 1e-12);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Definiteness {
@@ -27,12 +37,12 @@ pub struct Definiteness {
     pub negative_mass: f64,
     /// The sum of the magnitudes of all eigenvalues.
     pub absolute_mass: f64,
-    /// What rounding may have done to an eigenvalue.
+    /// The bound on the rounding error of an eigenvalue.
     pub tolerance: f64,
 }
 
 impl Definiteness {
-    /// From all eigenvalues and what rounding may have done to each.
+    /// Builds it from all eigenvalues and the bound on their rounding errors.
     pub(crate) fn of(eigenvalues: &[f64], tolerance: f64) -> Self {
         let negative = eigenvalues.iter().filter(|v| **v < -tolerance);
         Definiteness {
@@ -45,13 +55,13 @@ impl Definiteness {
         }
     }
 
-    /// From its numbers, as a file has them.
+    /// Builds it from its numbers, as a file has them.
     pub fn from_parts(bounds: (f64, f64), negative: (usize, f64), absolute_mass: f64, tolerance: f64) -> Self {
         let ((smallest, largest), (negative_count, negative_mass)) = (bounds, negative);
         Definiteness { smallest, largest, negative_count, negative_mass, absolute_mass, tolerance }
     }
 
-    /// Whether the numbers can be those of a matrix.
+    /// Returns whether the numbers fit together.
     pub(crate) fn is_sound(&self) -> bool {
         let numbers = [self.smallest, self.largest, self.negative_mass, self.absolute_mass, self.tolerance];
         numbers.iter().all(|v| v.is_finite())
@@ -61,17 +71,17 @@ impl Definiteness {
             && (self.negative_count > 0) == (self.negative_mass > 0.0)
     }
 
-    /// Whether an eigenvalue is negative beyond rounding.
+    /// Returns whether an eigenvalue is negative beyond rounding.
     pub fn is_indefinite(&self) -> bool {
         self.negative_count > 0
     }
 
-    /// The negative mass as a share of the mass of all eigenvalues.
+    /// Returns the negative mass as a share of the mass of all eigenvalues.
     pub fn negative_share(&self) -> f64 {
         if self.absolute_mass > 0.0 { self.negative_mass / self.absolute_mass } else { 0.0 }
     }
 
-    /// What variances are shares of: the trace, or the sum of magnitudes when some are negative.
+    /// Returns the total variance: the trace, or the sum of magnitudes when some eigenvalues are negative.
     pub(crate) fn total(&self, eigenvalues: &[f64]) -> f64 {
         if self.is_indefinite() { self.absolute_mass } else { eigenvalues.iter().sum::<f64>().max(0.0) }
     }
@@ -100,7 +110,15 @@ impl fmt::Display for Definiteness {
     }
 }
 
-/// What was found about a Gram matrix.
+/// The result of checking Mercer's conditions on a Gram matrix.
+///
+/// ```
+/// use mercer::{Exec, Points, diagnose};
+/// let gram = Points::from_rows(&[[1.0, 0.5], [0.5, 1.0]]);
+/// let report = diagnose::check_gram(&gram, &Exec::new())?;
+/// assert!(report.is_symmetric && report.holds());
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MercerReport {
@@ -110,16 +128,16 @@ pub struct MercerReport {
     pub kernel: Option<Kernel>,
     /// The largest |K_ij - K_ji| over the largest |K_ij|.
     pub asymmetry: f64,
-    /// Whether that is rounding.
+    /// Whether the asymmetry is only rounding.
     pub is_symmetric: bool,
-    /// Of K itself: Mercer's condition.
+    /// The definiteness of K itself: Mercer's condition.
     pub gram: Definiteness,
-    /// Of the centred HKH, which is what kernel PCA uses.
+    /// The definiteness of the centred HKH, which kernel PCA decomposes.
     pub centred: Definiteness,
 }
 
 impl MercerReport {
-    /// Whether K satisfies Mercer's conditions: symmetric and positive semi-definite.
+    /// Returns whether K satisfies Mercer's conditions: symmetric and positive semi-definite.
     pub fn holds(&self) -> bool {
         self.is_symmetric && !self.gram.is_indefinite()
     }
@@ -157,8 +175,8 @@ pub fn check_kernel<'a, T: Real>(
     })
 }
 
-/// Checks Mercer's conditions for a given matrix. One that is not symmetric is reported so, and its symmetric part is
-/// looked at.
+/// Checks Mercer's conditions for a given matrix. For a matrix that is not symmetric, the definiteness is that of its
+/// symmetric part.
 ///
 /// # Errors
 /// When it is not square or not finite, or does not fit the memory budget.
@@ -180,12 +198,12 @@ fn allow(n: usize, exec: &Exec) -> Result<()> {
 fn report(mut matrix: Block, entry_error: f64) -> Result<MercerReport> {
     let n = matrix.n();
     check_range(n, largest(matrix.as_slice()))?;
-    let look = |m: &Block| -> Result<Definiteness> {
+    let check = |m: &Block| -> Result<Definiteness> {
         let values = linalg::eigenvalues(m.clone())?;
-        // The rounding of the matrix itself is what centring leaves behind.
+        // Centring does not reduce the rounding errors of the entries.
         Ok(Definiteness::of(&values, rounding(n, entry_error, &values)))
     };
-    let gram = look(&matrix)?;
+    let gram = check(&matrix)?;
     centre(&mut matrix);
-    Ok(MercerReport { n, kernel: None, asymmetry: 0.0, is_symmetric: true, gram, centred: look(&matrix)? })
+    Ok(MercerReport { n, kernel: None, asymmetry: 0.0, is_symmetric: true, gram, centred: check(&matrix)? })
 }

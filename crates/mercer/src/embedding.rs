@@ -1,4 +1,4 @@
-//! Explicit embeddings: phi maps a point to a row of features, and PCA goes on from there.
+//! Explicit embeddings: phi maps a point to a row of features, and PCA is done on these.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::real::shortest;
 
-/// A map of the user's from a point to its features.
+/// A user's map from a point to its features.
 pub type EmbeddingFn = Arc<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync>;
 
 /// A map phi from points to features.
@@ -41,6 +41,13 @@ pub enum Embedding {
 }
 
 /// Weighted monomials: phi(x).phi(y) = (x.y + offset)^degree.
+///
+/// ```
+/// use mercer::Embedding;
+/// let phi = Embedding::monomials_up_to(2, 1.0);
+/// assert!(matches!(phi, Embedding::Monomials(_)));
+/// assert_eq!(phi.features(2), Some(6)); // 1, x, y, x^2, x*y, y^2
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Monomials {
     degree: u32,

@@ -1,30 +1,51 @@
-//! The one error of the library: what, where, which value, which constraint, what to do.
+//! The error type of the library: what is wrong, where, the value, the rule, what to do.
 
 use std::fmt;
 
-/// Anything that can go wrong, with its facts as data.
+/// An error of this library.
 ///
-/// `Display` is one sentence without a full stop; [`Error::help`] is what to do about it.
+/// `Display` is one sentence without a full stop; [`Error::help`] says what to do about it; [`Error::kind`] has the
+/// details as data.
+///
+/// ```
+/// use mercer::{ErrorKind, Pca, Points};
+/// let x = Points::from_rows(&[[0.0, 1.0], [f64::NAN, 2.0]]);
+/// let error = Pca::new().fit(&x).expect_err("a missing value");
+/// assert_eq!(error.to_string(), "points: value NaN in row 1, column 0 (from 0) is not finite");
+/// assert!(error.help().is_some());
+/// assert!(matches!(error.kind(), ErrorKind::NotFinite { row: 1, column: 0, .. }));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error(Box<ErrorKind>);
 
 /// A result of this library.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The kinds of error, with the facts a program needs to act on them.
+/// The kinds of error, with the details that a program needs to handle them.
+///
+/// ```
+/// use mercer::{ErrorKind, Pca, Points};
+/// let x = Points::from_rows(&[[0.0, 1.0], [1.0, 2.0], [2.0, 2.9]]);
+/// let model = Pca::new().fit(&x)?;
+/// match model.transform(&Points::from_rows(&[[1.0]])).map_err(|e| e.kind().clone()) {
+///     Err(ErrorKind::Shape { found, expected, .. }) => assert_eq!((found, expected), (1, 2)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There are too few points or dimensions to work with.
+    /// There are too few points or columns.
     TooFew {
-        /// What there is too little of: "points", "dimensions".
+        /// What is too few: "points", "dimensions".
         what: &'static str,
         /// How many there are.
         found: usize,
         /// How many are needed at least.
         needed: usize,
     },
-    /// A size does not fit another.
+    /// A size differs from the expected one.
     Shape {
         /// Which size of which thing: "dimensions of the new points".
         what: String,
@@ -35,7 +56,7 @@ pub enum ErrorKind {
     },
     /// A value is NaN or infinite.
     NotFinite {
-        /// Where the value stands: "points", "Gram matrix".
+        /// What the value is part of: "points", "Gram matrix".
         what: &'static str,
         /// Row, from 0.
         row: usize,
@@ -68,22 +89,22 @@ pub enum ErrorKind {
         /// What it must satisfy: "gamma > 0".
         constraint: String,
     },
-    /// A name is not in the table of names.
+    /// A name is not known.
     UnknownName {
         /// What kind of name: "kernel", "parameter of gaussian".
         what: String,
         /// The name.
         name: String,
-        /// The nearest right one, when one is near.
+        /// The most similar known name, if one is similar.
         nearest: Option<String>,
-        /// All right ones.
+        /// All known names.
         known: Vec<String>,
     },
     /// A text does not follow its grammar.
     Syntax {
         /// The text.
         text: String,
-        /// Where it goes wrong, in bytes from the start.
+        /// The position of the error, in bytes from the start.
         position: usize,
         /// What was expected there.
         expected: String,
@@ -99,22 +120,22 @@ pub enum ErrorKind {
         /// Entry (column, row).
         mirrored: f64,
     },
-    /// Something would need more memory than the budget.
+    /// A computation needs more memory than the budget.
     Memory {
-        /// What would need it.
+        /// What needs it.
         what: String,
         /// Bytes it needs.
         needed: u128,
-        /// Bytes there are.
+        /// Bytes of the budget.
         budget: u64,
         /// What to do instead.
         remedy: String,
     },
     /// Squares or products leave the range of f64.
     Range {
-        /// What leaves it.
+        /// What is too large or too small.
         what: &'static str,
-        /// The largest magnitude met.
+        /// The largest magnitude found.
         magnitude: f64,
     },
     /// An eigenvalue or singular value iteration of a small dense problem did not converge.
@@ -130,12 +151,12 @@ pub enum ErrorKind {
         found: f64,
         /// The residual that was wanted.
         wanted: f64,
-        /// Passes over the Gram matrix that were made.
+        /// The number of passes over the Gram matrix.
         passes: usize,
     },
-    /// The thing asked for does not exist for this kind of model.
+    /// The request is not possible for this kind of model.
     Unsupported {
-        /// What was asked for and why it does not exist.
+        /// The request, and why it is not possible.
         what: String,
         /// What to do instead.
         remedy: String,
@@ -145,29 +166,29 @@ pub enum ErrorKind {
         /// Which part, and how.
         what: String,
     },
-    /// A source of data failed; what it has to say is known to the source.
+    /// A source of data failed.
     Source {
-        /// What it says.
+        /// The message of the source.
         what: String,
     },
-    /// A [`crate::Journal`] could not be read or written, or is of other work.
+    /// A [`crate::Journal`] could not be read or written, or belongs to another fit.
     Journal {
         /// What is wrong.
         what: String,
         /// What to do about it.
         remedy: String,
     },
-    /// The work was cancelled through [`crate::Exec::cancel`].
+    /// The computation was cancelled through [`crate::Exec::cancel`].
     Cancelled,
 }
 
 impl Error {
-    /// The facts of this error.
+    /// Returns the kind of this error with its details.
     pub fn kind(&self) -> &ErrorKind {
         &self.0
     }
 
-    /// What to do about it, when there is something to say beyond the error itself.
+    /// Returns what to do about the error, if there is advice beyond the error itself.
     pub fn help(&self) -> Option<String> {
         match self.kind() {
             ErrorKind::UnknownName { nearest: Some(n), .. } => Some(format!("did you mean '{n}'?")),
@@ -179,16 +200,17 @@ impl Error {
                 Some("remove or fill missing and infinite values first".into())
             }
             ErrorKind::NotFinite { .. } => Some(
-                "it leaves the range of f64: use a smaller degree, gamma or weight, or other units for the data".into(),
+                "the value is outside the range of f64: use a smaller degree, gamma or weight, or rescale the data"
+                    .into(),
             ),
             ErrorKind::NotSymmetric { .. } => {
                 Some("a Gram matrix has K[i][j] = K[j][i]; use (K + K')/2 if the difference is rounding".into())
             }
-            ErrorKind::Range { what: "points", .. } => Some("rescale the data: measure it in other units".into()),
-            ErrorKind::Range { .. } => Some("use a smaller degree or weight, or other units for the data".into()),
+            ErrorKind::Range { what: "points", .. } => Some("rescale the data".into()),
+            ErrorKind::Range { .. } => Some("use a smaller degree or weight, or rescale the data".into()),
             ErrorKind::TooFew { what: "points", .. } => Some("give more rows".into()),
             ErrorKind::NotConverged { .. } => {
-                Some("ask for a larger tolerance, for fewer components, or for a wider kernel".into())
+                Some("use a larger tolerance, fewer components, or a wider kernel".into())
             }
             _ => None,
         }
@@ -270,7 +292,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Refuses values that are not finite; `place` gives row and column of the value at an index.
+/// Rejects values that are not finite; `place` returns row and column of the value at an index.
 pub(crate) fn check_finite(what: &'static str, values: &[f64], place: impl Fn(usize) -> (usize, usize)) -> Result<()> {
     match values.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
@@ -281,7 +303,11 @@ pub(crate) fn check_finite(what: &'static str, values: &[f64], place: impl Fn(us
     }
 }
 
-/// A number of bytes, shown with a decimal unit: `3.2 GB`.
+/// A number of bytes, displayed with a decimal unit.
+///
+/// ```
+/// assert_eq!(mercer::Bytes(3_200_000_000).to_string(), "3.2 GB");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u128);
 
@@ -302,9 +328,14 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The known name nearest to `name` by edit distance, when it is near enough to be a slip of the fingers.
+/// Returns the known name with the smallest edit distance to `name`, if it is small enough for a typing error.
+///
+/// ```
+/// assert_eq!(mercer::nearest("guassian", ["gaussian", "linear"]).as_deref(), Some("gaussian"));
+/// assert_eq!(mercer::nearest("cubic", ["gaussian", "linear"]), None);
+/// ```
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    /// Longer names are no slips of the fingers.
+    /// Longer names are not compared.
     const LONGEST: usize = 64;
     let name = name.to_lowercase();
     let length = name.chars().count();

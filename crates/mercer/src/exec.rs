@@ -1,4 +1,4 @@
-//! Exec: with what a computation may be done. Passed explicitly; there is no global state.
+//! Exec: the resources of a computation. It is passed explicitly; there is no global state.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -9,77 +9,136 @@ use fearless_simd::Level;
 use crate::block::Block;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Memory that a computation may use when nobody says otherwise: 8 GB.
+/// The default memory budget of a computation: 8 GB.
 pub const DEFAULT_MEMORY: u64 = 8_000_000_000;
 
-/// What a long computation tells on its way.
+/// A progress report of a long computation.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Points, Progress};
+///
+/// let passes = Arc::new(AtomicUsize::new(0));
+/// let counter = Arc::clone(&passes);
+/// let exec = Exec::new().progress(Arc::new(move |progress| {
+///     if let Progress::Pass { number, .. } = progress {
+///         counter.fetch_max(number, Ordering::Relaxed);
+///     }
+/// }));
+/// let x = Points::from_fn(600, 2, |i, j| ((i * (j + 2)) as f64).sin());
+/// let model = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).fit_with(&x, &exec)?;
+/// let made = model.certificate().passes();
+/// assert_eq!(passes.load(Ordering::Relaxed), made.f32 + made.f64);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Progress {
     /// Landmarks are being chosen.
     Landmarks,
-    /// A pass over all tiles of the Gram matrix begins.
+    /// A pass over the Gram matrix starts.
     Pass {
-        /// Its number, from 1.
+        /// The number of the pass, from 1.
         number: usize,
-        /// The largest residual that the passes before it reached, relative to the largest eigenvalue.
+        /// The largest residual after the passes before it, relative to the largest eigenvalue.
         reached: Option<f64>,
         /// The residual that is wanted.
         wanted: f64,
-        /// Whether it is done in f64; the others are done in f32.
+        /// Whether the pass is an f64 pass; else it is an f32 pass.
         in_f64: bool,
     },
-    /// So many parts of the pass are done.
+    /// A part of the pass is done.
     Tiles {
-        /// Parts that are done.
+        /// The number of parts that are done.
         done: usize,
-        /// All parts.
+        /// The number of all parts.
         of: usize,
     },
 }
 
-/// Takes [`Progress`].
+/// A function that receives [`Progress`] reports.
 pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Where the results of passes are written down, so that work that was interrupted can go on: the search for components
-/// is run again from the start, and every pass that stands in the journal is read instead of made. Since all else is
-/// the same to the last bit, so is the result.
+/// A store for the results of passes, from which an interrupted fit resumes.
+///
+/// A resumed fit starts again, but reads every pass that the journal holds instead of computing it. All other steps are
+/// cheap and reproduce the same bits, so the result is the same as without the interruption.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::{Arc, Mutex};
+/// use mercer::{Exec, Gamma, Journal, Kernel, KernelPca, PassResult, Points, Result};
+///
+/// #[derive(Default)]
+/// struct InMemory(Mutex<HashMap<(usize, u64), PassResult>>);
+///
+/// impl Journal for InMemory {
+///     fn recall(&self, pass: usize, key: u64) -> Result<Option<PassResult>> {
+///         Ok(self.0.lock().expect("not poisoned").get(&(pass, key)).cloned())
+///     }
+///     fn record(&self, pass: usize, key: u64, result: &PassResult) -> Result<()> {
+///         self.0.lock().expect("not poisoned").insert((pass, key), result.clone());
+///         Ok(())
+///     }
+/// }
+///
+/// let exec = Exec::new().journal(Arc::new(InMemory::default()));
+/// let x = Points::from_fn(600, 2, |i, j| ((i * (j + 2)) as f64).sin());
+/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2);
+/// let first = kernel_pca.fit_with(&x, &exec)?;
+/// let again = kernel_pca.fit_with(&x, &exec)?; // reads the passes
+/// assert_eq!(first.scores(), again.scores());
+/// # Ok::<(), mercer::Error>(())
+/// ```
 pub trait Journal: Send + Sync {
-    /// The result of a pass, numbered from 1, if it is there. `key` stands for its input.
+    /// Returns the result of a pass, numbered from 1, if it was recorded. `key` is a hash of the input of the pass.
     ///
     /// # Errors
-    /// [`ErrorKind::Journal`] when it cannot be read, or is of another input.
+    /// [`ErrorKind::Journal`] when it cannot be read, or belongs to another input.
     fn recall(&self, pass: usize, key: u64) -> Result<Option<PassResult>>;
 
-    /// Writes down the result of a pass.
+    /// Records the result of a pass.
     ///
     /// # Errors
-    /// [`ErrorKind::Journal`] when that fails.
+    /// [`ErrorKind::Journal`] when it cannot be written.
     fn record(&self, pass: usize, key: u64, result: &PassResult) -> Result<()>;
 }
 
-/// What a pass over the Gram matrix gives.
+/// The result of a pass over the Gram matrix, as a [`Journal`] stores it.
+///
+/// ```
+/// use mercer::{Block, PassResult};
+/// let result = PassResult { images: Block::zeros(10, 3), norm: Some(2.5) };
+/// assert_eq!(result.images.b(), 3);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassResult {
     /// The product of the Gram matrix with the input.
     pub images: Block,
-    /// The Frobenius norm of the matrix, where it was taken.
+    /// The Frobenius norm of the matrix, where it was computed.
     pub norm: Option<f64>,
 }
 
-/// Which instructions the inner loops use.
+/// The instructions that the inner loops use.
+///
+/// ```
+/// use mercer::{Exec, Instructions};
+/// let slow = Exec::new().instructions(Instructions::Scalar);
+/// assert!(format!("{slow:?}").contains("Scalar"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Instructions {
-    /// The best that the processor has, found at run time.
+    /// The best that the processor has, detected at run time.
     #[default]
     Best,
-    /// Kernel values one number at a time, in plain loops: slow, for comparison.
+    /// One number at a time, in plain loops: slow, for comparison.
     Scalar,
 }
 
-/// Threads, memory, seed, cancellation and progress of a computation.
+/// The threads, memory budget, random seed, cancellation and progress reports of a computation.
 ///
-/// The number of threads never changes a result, not in its last bit.
+/// The number of threads does not change a single bit of a result.
 ///
 /// ```
 /// use mercer::Exec;
@@ -111,7 +170,7 @@ impl Default for Exec {
 }
 
 impl Exec {
-    /// All cores, [`DEFAULT_MEMORY`], seed 0.
+    /// Returns the defaults: all cores, [`DEFAULT_MEMORY`], random seed 0.
     pub fn new() -> Self {
         Exec {
             threads: None,
@@ -124,37 +183,37 @@ impl Exec {
         }
     }
 
-    /// Uses this many threads; 0 means one per core. A call from inside a thread pool of rayon's stays in that pool.
+    /// Uses this many threads; 0 means one per core. A call from inside a rayon thread pool stays in that pool.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = NonZeroUsize::new(threads);
         self
     }
 
-    /// Uses at most about this many bytes.
+    /// Sets the memory budget to about this many bytes.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// Seeds whatever is drawn at random.
+    /// Sets the random seed.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Chooses the instructions of the inner loops.
+    /// Sets the instructions of the inner loops.
     pub fn instructions(mut self, instructions: Instructions) -> Self {
         self.instructions = instructions;
         self
     }
 
-    /// Tells its progress, from whichever thread has something to tell.
-    pub fn progress(mut self, tell: ProgressFn) -> Self {
-        self.progress = Some(tell);
+    /// Calls `report` with progress reports, from any thread.
+    pub fn progress(mut self, report: ProgressFn) -> Self {
+        self.progress = Some(report);
         self
     }
 
-    /// Writes down the results of passes, and goes on from those that are there.
+    /// Records the results of passes in `journal`, and resumes from those that it holds.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);
         self
@@ -166,18 +225,17 @@ impl Exec {
         self
     }
 
-    /// The memory budget in bytes.
+    /// Returns the memory budget in bytes.
     pub fn memory_budget(&self) -> u64 {
         self.memory
     }
 
-    /// The seed.
+    /// Returns the random seed.
     pub fn seed_value(&self) -> u64 {
         self.seed
     }
 
-    /// Whether the work has been cancelled: an operator that takes long looks at this and returns
-    /// [`ErrorKind::Cancelled`].
+    /// Returns whether the computation was cancelled. A slow operator checks this and returns [`ErrorKind::Cancelled`].
     pub fn is_cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
@@ -193,7 +251,7 @@ impl Exec {
         self.journal.is_some()
     }
 
-    /// The result of a pass, a block of this shape: from the journal if it stands there, else made and written down.
+    /// Returns the result of a pass, a block of this shape: read from the journal, or computed and recorded there.
     pub(crate) fn pass_or_replay(
         &self,
         pass: usize,
@@ -208,8 +266,8 @@ impl Exec {
             if sound && (result.images.n(), result.images.b()) == (n, b) {
                 return Ok(result);
             }
-            let what = format!("the journal's pass {pass} is not one of this work");
-            return Err(ErrorKind::Journal { what, remedy: "start again without it".into() }.into());
+            let what = format!("pass {pass} of the journal belongs to another fit");
+            return Err(ErrorKind::Journal { what, remedy: "start again without the journal".into() }.into());
         }
         let result = make()?;
         journal.record(pass, key, &result)?;
@@ -217,17 +275,17 @@ impl Exec {
     }
 
     pub(crate) fn report(&self, progress: Progress) {
-        if let Some(tell) = &self.progress {
-            tell(progress);
+        if let Some(report) = &self.progress {
+            report(progress);
         }
     }
 
-    /// Fails when the work has been cancelled.
+    /// Fails when the computation was cancelled.
     pub(crate) fn check_cancelled(&self) -> Result<()> {
         if self.is_cancelled() { Err(ErrorKind::Cancelled.into()) } else { Ok(()) }
     }
 
-    /// Refuses what needs more memory than the budget.
+    /// Fails when more memory is needed than the budget allows.
     pub(crate) fn allow(&self, needed: u128, what: impl Into<String>, remedy: impl Into<String>) -> Result<()> {
         if needed <= u128::from(self.memory) {
             return Ok(());
@@ -235,12 +293,12 @@ impl Exec {
         Err(ErrorKind::Memory { what: what.into(), needed, budget: self.memory, remedy: remedy.into() }.into())
     }
 
-    /// Runs `work` on this many threads; on those of the pool that it is called from, if it is called from one.
+    /// Runs `work` on the threads of this record, or on those of the pool that it is called from.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
         self.check_cancelled()?;
         let inside_a_pool = rayon::current_thread_index().is_some();
         let Some(threads) = self.threads.filter(|_| !inside_a_pool) else {
-            // Inside the pool, as all that follows: threads then hand over work among themselves.
+            // The work starts inside the pool, so that its parallel loops need no hand-over from outside.
             return if inside_a_pool { work() } else { rayon::scope(|_| work()) };
         };
         rayon::ThreadPoolBuilder::new()

@@ -104,7 +104,7 @@ impl Factor {
         let least = usize::try_from(columns.n()).unwrap_or(usize::MAX).min(d);
         let sound = rows.len() == n * d && (least..=d).contains(&n) && rows.iter().all(|v| v.is_finite());
         if !sound {
-            return Err(crate::wire::damaged("its rows do not fit its dimensions"));
+            return Err(crate::wire::damaged("the rows do not fit the number of columns"));
         }
         Ok(Factor { columns, rows: Points::new(rows, n, d)? })
     }

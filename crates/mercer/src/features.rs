@@ -1,4 +1,4 @@
-//! Features: the row phi(x) that a fitted model is an affine map of.
+//! Features: the row phi(x); a fitted model is an affine map of it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,18 @@ const NEW_KERNEL: &str = "kernel of the new points";
 /// Fitted points whose kernel values are computed together.
 const PIECE: usize = LARGE_TILE;
 
-/// A kernel of the user's.
+/// A user's kernel function.
 pub type KernelFn = Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 
-/// What is subtracted from each dimension, and what it is then divided by, before a kernel sees a point.
+/// The mean that is subtracted from each column and the scale by which it is then divided, before a kernel is evaluated.
+///
+/// ```
+/// use mercer::{Gamma, Kernel, KernelPca, Points};
+/// let x = Points::from_rows(&[[0.0, 10.0], [1.0, 30.0], [2.0, 20.0]]);
+/// let model = KernelPca::new(Kernel::gaussian(Gamma::Median)).standardise(true).components(1).fit(&x)?;
+/// assert_eq!(model.standardise().expect("standardised").mean, [1.0, 20.0]);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct Standardise {

@@ -1,13 +1,4 @@
-//! PCA and kernel PCA done right: exact, with the error stated, the same bits on any number of threads.
-//!
-//! The library follows one line of thought, the textbook's:
-//!
-//! ```text
-//! points -> kernel -> Gram operator -> centre -> eigenpairs -> projection -> scores
-//! ```
-//!
-//! [`Pca`] and [`KernelPca`] say how; their `fit` returns a [`PcaModel`] or a [`KernelPcaModel`], whose `transform`
-//! gives the scores of any points. Kernels are values of [`Kernel`], listed in [`kernel::registry`].
+//! PCA and kernel PCA: exact, with error bounds, and with the same bits on any number of threads.
 //!
 //! ```
 //! use mercer::{Gamma, Kernel, KernelPca, Points};
@@ -15,14 +6,46 @@
 //! let x = Points::from_rows(&[[0.0, 0.1], [0.2, 0.9], [0.4, 2.1], [0.5, 2.9], [0.9, 4.2]]);
 //! let model = KernelPca::new(Kernel::gaussian(Gamma::Median) + Kernel::linear()).components(2).fit(&x)?;
 //! let scores = model.transform(&x)?; // a row per point, a column per component
-//! println!("{}", model.spectrum()); // eigenvalues and their true shares of the variance
-//! println!("{}", model.certificate()); // how far they can be from the truth
+//! println!("{}", model.spectrum()); // eigenvalues and their shares of the total variance
+//! println!("{}", model.certificate()); // error bounds
 //! # assert_eq!(scores.d(), 2);
 //! # Ok::<(), mercer::Error>(())
 //! ```
+//!
+//! # Types by task
+//!
+//! | task | types |
+//! |---|---|
+//! | pass data in | [`Points`], [`PointsRef`] (f32 or f64, a row per point) |
+//! | fit | [`Pca`], [`KernelPca`] with a [`Kernel`]; [`Embedding`], [`Components`], [`Route`], [`Approx`], [`Landmarks`] |
+//! | transform, reconstruct | [`PcaModel`], [`KernelPcaModel`], [`PreImages`]; [`AnyModel`] holds a model of any kind |
+//! | inspect | [`Spectrum`], [`Certificate`], [`diagnose`] (Mercer's conditions), [`sweep`](fn@sweep) (widths of a kernel) |
+//! | save | [`PcaParts`], [`KernelPcaParts`]: the numbers of a model; [`Spec`]: the options of a fit, with serde |
+//! | stream, distribute | [`Source`] and [`Batches`]; [`PcaState`], [`Survey`], [`LandmarkState`], [`PassState`], which merge |
+//! | limit and watch | [`Exec`] (threads, memory, random seed, cancellation), [`Progress`], [`Plan`], [`Journal`] (resume) |
+//! | cluster the scores | [`KMeans`], [`Agreement`] |
+//! | use an own kernel | [`KernelPca::fit_fn`], [`KernelPca::fit_gram`], [`KernelPca::fit_op`] with a [`SymOp`] |
+//! | handle errors | [`Error`], [`ErrorKind`] |
+//!
+//! Methods that can run long have a twin that ends in `_with` and takes an [`Exec`]. Kernels are listed in
+//! [`kernel::registry`], and are written as text or as values: `"gaussian(gamma=0.5) + linear".parse::<Kernel>()`.
+//!
+//! # Steps of a fit
+//!
+//! ```text
+//! points -> kernel -> Gram operator -> centre -> eigenpairs -> projection -> scores
+//! ```
+//!
+//! # Features
+//!
+//! * `ndarray`, `nalgebra`, `faer`: conversions between [`Points`] or [`PointsRef`] and the matrices of these libraries.
+//!   Views of an `ndarray` in standard layout are not copied.
+//! * `testing`: reference implementations and test matrices, and checks for kernels and operators of your own.
 
 // floor 0, vocabulary
 mod block;
+#[cfg(any(feature = "faer", feature = "nalgebra", feature = "ndarray"))]
+mod convert;
 mod error;
 mod exec;
 mod linalg;

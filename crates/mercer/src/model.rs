@@ -12,6 +12,16 @@ use crate::real::Real;
 use crate::spectrum::Spectrum;
 
 /// A fitted model of any kind.
+///
+/// # Example
+/// ```
+/// use mercer::{AnyModel, Exec, Pca, Points};
+/// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9]]);
+/// let model = AnyModel::Pca(Pca::new().components(1).fit(&x)?);
+/// assert_eq!(model.transform(&x, &Exec::new())?.d(), 1);
+/// assert!(model.spectrum().is_some());
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnyModel {
@@ -24,7 +34,7 @@ pub enum AnyModel {
 }
 
 impl AnyModel {
-    /// Number of components.
+    /// Returns the number of components.
     pub fn components(&self) -> usize {
         match self {
             AnyModel::Pca(m) => m.components(),
@@ -33,7 +43,7 @@ impl AnyModel {
         }
     }
 
-    /// Number of dimensions of the points it takes.
+    /// Returns the number of columns of the points it takes.
     pub fn d(&self) -> usize {
         match self {
             AnyModel::Pca(m) => m.d(),
@@ -42,7 +52,7 @@ impl AnyModel {
         }
     }
 
-    /// Eigenvalues, variances and shares; `None` for features, which are no components.
+    /// Returns eigenvalues, variances and shares; `None` for features, which are no components.
     pub fn spectrum(&self) -> Option<&Spectrum> {
         match self {
             AnyModel::Pca(m) => Some(m.spectrum()),
@@ -51,7 +61,7 @@ impl AnyModel {
         }
     }
 
-    /// How far the eigenvalues can be from the truth.
+    /// Returns the error bounds of the eigenvalues and components; `None` for features.
     pub fn certificate(&self) -> Option<&Certificate> {
         match self {
             AnyModel::Pca(m) => Some(m.certificate()),
@@ -60,7 +70,7 @@ impl AnyModel {
         }
     }
 
-    /// What was decided on the way and a reader should know.
+    /// Returns remarks on the fit: choices that were made, and limits of the result.
     pub fn notes(&self) -> &[String] {
         match self {
             AnyModel::Pca(m) => m.notes(),
@@ -69,7 +79,7 @@ impl AnyModel {
         }
     }
 
-    /// The mean of each dimension over the fitted points, where the model knows it.
+    /// Returns the mean of each column over the fitted points, where it is part of the model.
     pub fn column_means(&self) -> Option<Vec<f64>> {
         match self {
             AnyModel::Pca(m) => (m.is_centered() && *m.embedding() == Embedding::Identity).then(|| m.mean().to_vec()),
@@ -78,10 +88,10 @@ impl AnyModel {
         }
     }
 
-    /// Scores of points.
+    /// Returns the scores of points.
     ///
     /// # Errors
-    /// When the points have other dimensions than those fitted, or values that are not finite.
+    /// When the points have another number of columns than those fitted, or values that are not finite.
     pub fn transform<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Points<f64>> {
         match self {
             AnyModel::Pca(m) => m.transform_with(points, exec),
@@ -90,18 +100,30 @@ impl AnyModel {
         }
     }
 
-    /// Points from scores; for kernel PCA with the Gaussian kernel their pre-images
+    /// Returns points from scores; for kernel PCA with the Gaussian kernel their pre-images
     /// ([`KernelPcaModel::preimages_of_scores`]).
     ///
     /// # Errors
     /// When the scores have not one column per component, and for other kernels, for which no pre-images are found.
     pub fn reconstruct<'a, T: Real>(&self, scores: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
+        self.reconstruct_with(scores, &Exec::new())
+    }
+
+    /// As [`AnyModel::reconstruct`], with threads and cancellation.
+    ///
+    /// # Errors
+    /// As [`AnyModel::reconstruct`], and when cancelled.
+    pub fn reconstruct_with<'a, T: Real>(
+        &self,
+        scores: impl Into<PointsRef<'a, T>>,
+        exec: &Exec,
+    ) -> Result<Points<f64>> {
         match self {
-            AnyModel::Pca(m) => m.reconstruct(scores),
-            AnyModel::KernelPca(m) => Ok(m.preimages_of_scores(scores, &Exec::new())?.into_points()),
+            AnyModel::Pca(m) => m.reconstruct_with(scores, exec),
+            AnyModel::KernelPca(m) => Ok(m.preimages_of_scores(scores, exec)?.into_points()),
             AnyModel::Nystroem(_) => Err(ErrorKind::Unsupported {
-                what: "features of a kernel are not turned back into points: pre-images are found for kernel PCA with \
-                       the gaussian kernel"
+                what: "features of a kernel have no reconstruction: pre-images exist for kernel PCA with the gaussian \
+                       kernel"
                     .into(),
                 remedy: "use kernel PCA, PCA, or an explicit embedding, whose features are reconstructed".into(),
             }
@@ -109,16 +131,28 @@ impl AnyModel {
         }
     }
 
-    /// The squared error of each point when only the components are kept.
+    /// Returns the squared error of each point when only the components are kept.
     ///
     /// # Errors
     /// As [`AnyModel::transform`]; and for a model of a Gram matrix.
     pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
+        self.squared_errors_with(points, &Exec::new())
+    }
+
+    /// As [`AnyModel::squared_errors`], with threads and cancellation.
+    ///
+    /// # Errors
+    /// As [`AnyModel::squared_errors`], and when cancelled.
+    pub fn squared_errors_with<'a, T: Real>(
+        &self,
+        points: impl Into<PointsRef<'a, T>>,
+        exec: &Exec,
+    ) -> Result<Vec<f64>> {
         match self {
-            AnyModel::Pca(m) => m.squared_errors(points),
-            AnyModel::KernelPca(m) => m.squared_errors(points),
+            AnyModel::Pca(m) => m.squared_errors_with(points, exec),
+            AnyModel::KernelPca(m) => m.squared_errors_with(points, exec),
             AnyModel::Nystroem(_) => Err(ErrorKind::Unsupported {
-                what: "features of a kernel are no components, and leave nothing out".into(),
+                what: "features of a kernel have no reconstruction error: they are not components".into(),
                 remedy: "use a model of PCA or kernel PCA".into(),
             }
             .into()),

@@ -1,4 +1,4 @@
-//! Moments: count, mean and scatter of points. They add up: the moments of two sets give those of their union.
+//! Moments: count, mean and scatter of points. The moments of two sets merge into those of their union.
 
 use fearless_simd::{Level, dispatch, prelude::*};
 use rayon::prelude::*;
@@ -11,14 +11,14 @@ use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::{Real, SQUARABLE};
 use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
-/// Rows that are centred and multiplied together.
+/// Rows per block that is centred and multiplied.
 const CHUNK: usize = 512;
-/// Rows that are measured together.
+/// Rows per block whose sums are taken.
 const FEW: usize = 32;
-/// Parts that are summed apart and then merged in a fixed tree, however many threads there are.
+/// Parts that are summed separately and then merged in a fixed tree, whatever the number of threads.
 const PARTS: usize = 16;
 
-/// n, mean and scatter S = sum (x - mean)(x - mean)' of points (MATHS.md, M1), with the range of each coordinate.
+/// n, mean and scatter S = sum (x - mean)(x - mean)' of points (MATHS.md, M1), with the range of each column.
 ///
 /// # Example
 /// ```
@@ -31,16 +31,16 @@ const PARTS: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
     columns: Columns,
-    /// Lower half.
+    /// The lower half.
     scatter: Block,
 }
 
-/// What is known of each coordinate by itself.
+/// Sums and ranges of each column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Columns {
     n: u64,
     mean: Vec<f64>,
-    /// What rounding took from the mean: far from the origin, means differ by less than the spacing of f64.
+    /// The rounding error of the mean: far from the origin, means differ by less than the spacing of f64.
     rest: Vec<f64>,
     /// sum (x - mean)^2.
     squares: Vec<f64>,
@@ -49,15 +49,15 @@ pub(crate) struct Columns {
 }
 
 impl Moments {
-    /// The moments of no points.
+    /// Returns the moments of no points.
     pub fn empty(d: usize) -> Self {
         Moments { columns: Columns::empty(d), scatter: Block::zeros(d, d) }
     }
 
-    /// The moments of points.
+    /// Returns the moments of points.
     ///
     /// # Errors
-    /// When there are no dimensions, or a value is not finite or too large to be squared.
+    /// When there are no columns, or a value is not finite or too large to be squared.
     pub fn of<'a, T: Real>(points: impl Into<PointsRef<'a, T>>) -> Result<Self> {
         Moments::of_with(points, &Exec::new())
     }
@@ -92,7 +92,7 @@ impl Moments {
         let (columns, left) = Columns::of_chunk(x, guess, centred);
         let mut scatter = Block::zeros(d, d);
         linalg::add_scatter(&mut scatter, PointsRef::new(centred, x.n(), d).expect("as many values"));
-        // The scatter about something near the mean exceeds the true one by n (distance)^2, which is taken off.
+        // The scatter about a point near the mean is too large by n (distance)^2, which is subtracted.
         for j in 0..d {
             for i in j..d {
                 *scatter.at_mut(i, j) -= n * left[i] * left[j];
@@ -101,10 +101,11 @@ impl Moments {
         Moments { columns, scatter }
     }
 
-    /// The moments of both sets together (MATHS.md, M19; Chan, Golub and LeVeque): S = S_a + S_b + n_a n_b / n (m_b - m_a)(m_b - m_a)'.
+    /// Returns the moments of the union of both sets (MATHS.md, M19; Chan, Golub and LeVeque):
+    /// S = S_a + S_b + n_a n_b / n (m_b - m_a)(m_b - m_a)'.
     ///
     /// # Errors
-    /// When the numbers of dimensions differ.
+    /// When the numbers of columns differ.
     pub fn merge(&self, other: &Moments) -> Result<Self> {
         if self.d() != other.d() {
             return Err(Error::shape("dimensions of the moments to merge", other.d(), self.d()));
@@ -114,7 +115,7 @@ impl Moments {
         Ok(sum)
     }
 
-    /// As [`Moments::merge`], in place and for the same number of dimensions.
+    /// As [`Moments::merge`], in place and for the same number of columns.
     pub(crate) fn add(&mut self, other: &Moments) {
         if self.columns.n == 0 {
             *self = other.clone();
@@ -138,37 +139,40 @@ impl Moments {
         let columns = Columns::read(reader)?;
         let scatter = reader.lower_half(columns.mean.len())?;
         if columns.n == 0 && scatter.as_slice().iter().any(|v| *v != 0.0) {
-            return Err(damaged("it has a scatter of no points"));
+            return Err(damaged("there is a scatter matrix but no points"));
         }
         Ok(Moments { columns, scatter })
     }
 
-    /// Number of points.
+    /// Returns the number of points.
     pub fn n(&self) -> u64 {
         self.columns.n
     }
 
-    /// Number of dimensions.
+    /// Returns the number of columns.
     pub fn d(&self) -> usize {
         self.columns.mean.len()
     }
 
-    /// The mean point; a coordinate that never changes has exactly its value.
+    /// Returns the mean point; the mean of a constant column is exactly its value.
     pub fn mean(&self) -> Vec<f64> {
         self.columns.mean()
     }
 
-    /// Whether coordinate j has the same value in all points.
+    /// Returns whether column j has the same value in all points.
+    ///
+    /// # Panics
+    /// When `j >= d`.
     pub fn is_constant(&self, j: usize) -> bool {
         self.columns.is_constant(j)
     }
 
-    /// What is known of each coordinate by itself.
+    /// Sums and ranges of each column.
     pub(crate) fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// The scatter matrix about the mean, both halves. Divide by n or n - 1 for the covariance.
+    /// Returns the scatter matrix about the mean, both halves. Divide by n or n - 1 for the covariance.
     pub fn scatter(&self) -> Block {
         let mut scatter = self.scatter.clone();
         for j in (0..self.d()).filter(|&j| self.is_constant(j)) {
@@ -180,7 +184,7 @@ impl Moments {
         scatter
     }
 
-    /// The scatter matrix about the origin, sum x x': n times the plain correlation matrix.
+    /// Returns the scatter matrix about the origin, sum x x'.
     pub fn scatter_about_origin(&self) -> Block {
         let (n, mean) = (self.n() as f64, self.mean());
         let mut scatter = self.scatter();
@@ -205,7 +209,7 @@ impl Columns {
         }
     }
 
-    /// Of points with any number of dimensions; the same numbers, to the last bit, as within [`Moments::of_with`].
+    /// Computes the sums of points with any number of columns, with the same bits as [`Moments::of_with`].
     pub(crate) fn of_with<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
         let columns = fold(
@@ -221,8 +225,8 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Refuses values that are not finite, or too large for sums of squares: they show in the sums, and only then are
-    /// they looked for.
+    /// Rejects values that are not finite or too large for sums of squares. They show in the sums; only then is the data
+    /// searched for them.
     pub(crate) fn check<T: Real>(&self, x: PointsRef<'_, T>) -> Result<()> {
         let sound = |v: &f64| v.abs() < SQUARABLE.end;
         let sums = self.mean.iter().chain(&self.squares).all(|v| v.is_finite());
@@ -246,7 +250,7 @@ impl Columns {
         (m, left)
     }
 
-    /// Ranges and means, and the rows less the means. One look at the rows is enough where the guess at a mean is within
+    /// Ranges and means, and the rows less the means. One pass over the rows is enough where the guess at a mean is within
     /// half a standard deviation of it, as the mean of the rows before mostly is; else the mean is taken first.
     #[inline(always)]
     fn measure<T: Real>(&mut self, x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) {
@@ -269,7 +273,7 @@ impl Columns {
     }
 
     /// The rows less `mean`, their sums in `rest` and their squares, and the range of the rows: a few rows are copied, in
-    /// the order in which they lie in memory, and then looked at while they are in the first cache.
+    /// the order in which they lie in memory, and then read again while they are in the first-level cache.
     #[inline(always)]
     fn less<T: Real>(&mut self, x: PointsRef<'_, T>, centred: &mut [f64]) {
         let d = x.d();
@@ -348,7 +352,7 @@ impl Columns {
         self.low.iter().copied().zip(self.high.iter().copied()).collect()
     }
 
-    /// What the mean of rows that follow is probably near to.
+    /// Returns a guess at the mean of the rows that follow.
     pub(crate) fn guess(&self) -> &[f64] {
         &self.mean
     }
@@ -369,14 +373,18 @@ impl Columns {
         let [mean, rest, squares, low, high] = lists;
         let d = mean.len();
         if [&rest, &squares, &low, &high].iter().any(|list| list.len() != d) {
-            return Err(damaged("its lists have different lengths"));
+            return Err(damaged("the lists have different lengths"));
         }
         let columns = Columns { n, mean, rest, squares, low, high };
         if n > MOST_POINTS {
-            return Err(damaged("they are of more points than there can be"));
+            return Err(damaged("the number of points is too large"));
         }
         if n == 0 {
-            return if columns == Columns::empty(d) { Ok(columns) } else { Err(damaged("it has sums of no points")) };
+            return if columns == Columns::empty(d) {
+                Ok(columns)
+            } else {
+                Err(damaged("there are sums but no points"))
+            };
         }
         let sound = |j: usize| {
             let (low, high, mean) = (columns.low[j], columns.high[j], columns.mean[j]);
@@ -388,15 +396,15 @@ impl Columns {
                 && columns.squares[j].is_finite()
                 && columns.squares[j] >= -1e-9 * n as f64 * reach * reach
         };
-        if (0..d).all(sound) { Ok(columns) } else { Err(damaged("its means and ranges do not fit together")) }
+        if (0..d).all(sound) { Ok(columns) } else { Err(damaged("means and ranges do not fit together")) }
     }
 
-    /// The mean point; a coordinate that never changes has exactly its value.
+    /// Returns the mean point; the mean of a constant column is exactly its value.
     pub(crate) fn mean(&self) -> Vec<f64> {
         (0..self.mean.len()).map(|j| if self.is_constant(j) { self.low[j] } else { self.mean[j] }).collect()
     }
 
-    /// What rounding took from the mean.
+    /// Returns the rounding error of the mean.
     pub(crate) fn rest(&self) -> Vec<f64> {
         (0..self.mean.len()).map(|j| if self.is_constant(j) { 0.0 } else { self.rest[j] }).collect()
     }
@@ -416,7 +424,7 @@ impl Columns {
     }
 }
 
-/// Sums over chunks of rows, in parts that are then put together in a fixed tree, however many threads there are.
+/// Sums over chunks of rows, in parts that are then merged in a fixed tree, whatever the number of threads.
 pub(crate) fn fold<T: Real, M: Send + Clone>(
     x: PointsRef<'_, T>,
     exec: &Exec,
@@ -453,7 +461,7 @@ pub(crate) fn fold<T: Real, M: Send + Clone>(
     })
 }
 
-/// a + b as the nearest f64 and what rounding took (Knuth).
+/// Returns a + b as the nearest f64, and its rounding error (Knuth).
 pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;

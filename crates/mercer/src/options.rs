@@ -1,4 +1,4 @@
-//! Choices that a user makes: the route of PCA, and whether kernel PCA is exact.
+//! Options of a fit: the route of PCA, and whether kernel PCA is exact.
 
 use std::fmt;
 
@@ -7,7 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::points::Points;
 
-/// Which matrix PCA decomposes. All give the same components.
+/// The matrix that PCA decomposes. All routes give the same components.
+///
+/// ```
+/// use mercer::{Pca, Points, Route};
+/// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9]]);
+/// let model = Pca::new().components(1).route(Route::Svd).fit(&x)?;
+/// assert_eq!(model.route(), Route::Svd);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -25,7 +33,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// Its name in options and files.
+    /// Returns the name in options and files.
     pub fn name(self) -> &'static str {
         match self {
             Route::Auto => "auto",
@@ -35,13 +43,20 @@ impl Route {
         }
     }
 
-    /// The route with this name.
+    /// Returns the route with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Route::Auto, Route::Covariance, Route::Gram, Route::Svd].into_iter().find(|r| r.name() == name)
     }
 }
 
-/// Whether kernel PCA is exact, or uses landmarks.
+/// Whether kernel PCA is exact (all points used) or approximate (Nystroem landmarks).
+///
+/// ```
+/// use mercer::{Approx, Gamma, Kernel, KernelPca, Landmarks};
+/// let exact = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2);
+/// assert!(exact.is_exact());
+/// assert!(!exact.approx(Approx::Landmarks(Landmarks::KMeans(500))).is_exact());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -49,27 +64,37 @@ pub enum Approx {
     /// Exact.
     #[default]
     None,
-    /// Exact where that fits the memory and takes less than about half an hour on two cores, else by
+    /// Exact where that fits the memory budget and takes less than about half an hour on two cores, else by
     /// [`Landmarks::default`].
     Auto,
     /// By landmarks (Nystroem).
     Landmarks(Landmarks),
 }
 
-/// How landmarks are chosen: the points that stand for all. From a sample of the points where they are many.
+/// How landmarks are chosen. Where there are many points, they are chosen from a sample.
+///
+/// ```
+/// use mercer::{Gamma, Kernel, KernelPca, Landmarks, Points};
+/// let x = Points::from_fn(200, 2, |i, j| ((i * (j + 2)) as f64).sin());
+/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2);
+/// let model = kernel_pca.landmarks(Landmarks::TraceError(0.01)).fit(&x)?;
+/// assert!(model.certificate().approximation().is_some_and(|a| a.trace_share() <= 0.01));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Landmarks {
-    /// So many points at random.
+    /// This many points at random.
     Uniform(usize),
-    /// So many centres of k-means: the most accurate for ordinary data.
+    /// This many centres of k-means: the most accurate for ordinary data.
     KMeans(usize),
-    /// So many points by randomly pivoted Cholesky: better with outliers, and for high accuracy.
+    /// This many points by randomly pivoted Cholesky: better with outliers, and for high accuracy.
     RpCholesky(usize),
     /// These points, in the units of the data.
     Given(Points<f64>),
-    /// As many points, by randomly pivoted Cholesky, as it takes to leave at most this share of the variance; at most 4,000.
+    /// As many points, by randomly pivoted Cholesky, as are needed to lose at most this share of the variance; at most
+    /// 4,000.
     TraceError(f64),
 }
 

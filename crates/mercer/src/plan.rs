@@ -38,7 +38,15 @@ pub struct Plan {
     pub flops: f64,
 }
 
-/// A route with what belongs to it.
+/// The route of a fit, with its details.
+///
+/// ```
+/// use mercer::{Exec, Pca, PlannedRoute};
+/// let plan = Pca::new().components(2).plan(1_000_000, 50, &Exec::new())?;
+/// assert_eq!(plan.route, PlannedRoute::Covariance);
+/// assert_eq!(plan.route.name(), "covariance");
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PlannedRoute {
@@ -69,7 +77,7 @@ impl PlannedRoute {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the route.
     pub fn name(&self) -> &'static str {
         match self {
             PlannedRoute::Covariance => Route::Covariance.name(),
@@ -82,7 +90,18 @@ impl PlannedRoute {
     }
 }
 
-/// How the leading eigenpairs are found by passes over the Gram matrix.
+/// The plan of a search for the leading eigenpairs by passes over the Gram matrix.
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, PlannedRoute};
+/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(10);
+/// let PlannedRoute::Passes(passes) = kernel_pca.plan(100_000, 50, &Exec::new())?.route else {
+///     panic!("the matrix does not fit the memory budget");
+/// };
+/// assert_eq!(passes.k, 10);
+/// assert!(passes.cached < passes.tiles); // the other tiles are recomputed in every pass
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PassPlan {

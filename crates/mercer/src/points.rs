@@ -1,4 +1,4 @@
-//! Points: the data at the doors of the library. Rows are points, columns are dimensions.
+//! Points: the data as users pass it in and get it back. Rows are points, columns are features.
 
 use std::any::TypeId;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::real::{Real, SQUARABLE};
 
-/// n points of d dimensions, stored row by row.
+/// n points with d columns, stored row by row.
 ///
 /// ```
 /// use mercer::Points;
@@ -22,7 +22,7 @@ pub struct Points<T = f64> {
     d: usize,
 }
 
-/// As a list of rows.
+/// Serializes as a list of rows.
 impl Serialize for Points<f64> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.collect_seq(self.rows())
@@ -43,7 +43,16 @@ impl<'de> Deserialize<'de> for Points<f64> {
     }
 }
 
-/// A borrowed view of [`Points`].
+/// A borrowed view of points that are stored row by row: of [`Points`], or of any slice.
+///
+/// ```
+/// use mercer::{Pca, PointsRef};
+/// let values = [0.0, 0.1, 1.0, 2.1, 2.0, 3.9];
+/// let x = PointsRef::new(&values, 3, 2)?; // three points, two columns, no copy
+/// assert_eq!(x.row(1), [1.0, 2.1]);
+/// assert_eq!(Pca::new().components(1).fit(x)?.d(), 2);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointsRef<'a, T = f64> {
     data: &'a [T],
@@ -51,18 +60,27 @@ pub struct PointsRef<'a, T = f64> {
     d: usize,
 }
 
-/// Points of either kind of number. What takes them is compiled in this crate, with all that it inlines, and not anew,
-/// and perhaps less well, in every crate that calls it.
+/// Points in f64 or f32.
+///
+/// Code that takes this enum is compiled once, in this crate, and not again in every crate that calls it.
+///
+/// ```
+/// use mercer::{AnyPoints, Points};
+/// let x = Points::from_rows(&[[0.5f32, 1.0], [2.0, 3.0]]);
+/// let any = AnyPoints::from(x.view());
+/// assert!(matches!(any, AnyPoints::F32(_)));
+/// assert_eq!((any.n(), any.d()), (2, 2));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum AnyPoints<'a> {
-    /// Of f64.
+    /// Points in f64.
     F64(PointsRef<'a, f64>),
-    /// Of f32.
+    /// Points in f32.
     F32(PointsRef<'a, f32>),
 }
 
 impl AnyPoints<'_> {
-    /// Number of points.
+    /// Returns the number of points.
     pub fn n(&self) -> usize {
         match self {
             AnyPoints::F64(x) => x.n(),
@@ -70,7 +88,7 @@ impl AnyPoints<'_> {
         }
     }
 
-    /// Number of dimensions.
+    /// Returns the number of columns.
     pub fn d(&self) -> usize {
         match self {
             AnyPoints::F64(x) => x.d(),
@@ -91,7 +109,7 @@ impl<'a, T: Real> From<PointsRef<'a, T>> for AnyPoints<'a> {
 }
 
 impl<T: Real> Points<T> {
-    /// Points from their values, row by row.
+    /// Builds points from their values, row by row.
     ///
     /// # Errors
     /// When there are not exactly `n * d` values.
@@ -100,12 +118,12 @@ impl<T: Real> Points<T> {
         Ok(Points { data, n, d })
     }
 
-    /// Points from an array of rows.
+    /// Builds points from an array of rows.
     pub fn from_rows<const D: usize>(rows: &[[T; D]]) -> Self {
         Points { data: rows.concat(), n: rows.len(), d: D }
     }
 
-    /// The points whose value in row i, column j is `f(i, j)`.
+    /// Builds points whose value in row i, column j is `f(i, j)`.
     pub fn from_fn(n: usize, d: usize, mut f: impl FnMut(usize, usize) -> T) -> Self {
         let mut data = Vec::with_capacity(n * d);
         for i in 0..n {
@@ -114,58 +132,67 @@ impl<T: Real> Points<T> {
         Points { data, n, d }
     }
 
-    /// Number of points.
+    /// Returns the number of points.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// Number of dimensions.
+    /// Returns the number of columns.
     pub fn d(&self) -> usize {
         self.d
     }
 
-    /// Point i.
+    /// Returns point i.
+    ///
+    /// # Panics
+    /// When `i >= n`.
     pub fn row(&self, i: usize) -> &[T] {
         &self.data[i * self.d..(i + 1) * self.d]
     }
 
-    /// Point i, to be changed.
+    /// Returns point i for writing.
+    ///
+    /// # Panics
+    /// When `i >= n`.
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
         &mut self.data[i * self.d..(i + 1) * self.d]
     }
 
-    /// All points in order.
+    /// Returns all points in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[T]> + '_ {
         (0..self.n).map(|i| self.row(i))
     }
 
-    /// The values row by row.
+    /// Returns the values row by row.
     pub fn as_slice(&self) -> &[T] {
         &self.data
     }
 
-    /// The values row by row, to be changed.
+    /// Returns the values row by row, for writing.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.data
     }
 
-    /// The values row by row, without copying.
+    /// Returns the values row by row, without copying.
     pub fn into_vec(self) -> Vec<T> {
         self.data
     }
 
-    /// Column j, copied.
+    /// Returns a copy of column j.
+    ///
+    /// # Panics
+    /// When `j >= d`.
     pub fn column(&self, j: usize) -> Vec<T> {
         self.rows().map(|r| r[j]).collect()
     }
 
-    /// The first `k` columns, copied.
+    /// Returns a copy of the first `k` columns, or of all where there are fewer.
     pub fn first_columns(&self, k: usize) -> Self {
         let k = k.min(self.d);
         Points { data: self.rows().flat_map(|r| &r[..k]).copied().collect(), n: self.n, d: k }
     }
 
-    /// The mean point, good to rounding.
+    /// Returns the mean point, accurate to rounding.
     pub(crate) fn mean(&self) -> Vec<f64> {
         let share = 1.0 / self.n as f64;
         let mut mean = vec![0.0; self.d];
@@ -175,14 +202,14 @@ impl<T: Real> Points<T> {
         mean
     }
 
-    /// A view of all points.
+    /// Returns a view of all points.
     pub fn view(&self) -> PointsRef<'_, T> {
         PointsRef { data: &self.data, n: self.n, d: self.d }
     }
 }
 
 impl<'a, T: Real> PointsRef<'a, T> {
-    /// A view of values that lie row by row.
+    /// Views values that are stored row by row.
     ///
     /// # Errors
     /// When there are not exactly `n * d` values.
@@ -191,43 +218,49 @@ impl<'a, T: Real> PointsRef<'a, T> {
         Ok(PointsRef { data, n, d })
     }
 
-    /// Number of points.
+    /// Returns the number of points.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// Number of dimensions.
+    /// Returns the number of columns.
     pub fn d(&self) -> usize {
         self.d
     }
 
-    /// Point i.
+    /// Returns point i.
+    ///
+    /// # Panics
+    /// When `i >= n`.
     pub fn row(&self, i: usize) -> &'a [T] {
         &self.data[i * self.d..(i + 1) * self.d]
     }
 
-    /// The values row by row.
+    /// Returns the values row by row.
     pub fn as_slice(&self) -> &'a [T] {
         self.data
     }
 
-    /// All points in order.
+    /// Returns all points in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
         let this = *self;
         (0..this.n).map(move |i| this.row(i))
     }
 
-    /// The points from row `start` up to, not including, row `end`.
+    /// Returns the points from row `start` up to, not including, row `end`.
+    ///
+    /// # Panics
+    /// When `start > end` or `end > n`.
     pub fn slice(&self, start: usize, end: usize) -> Self {
         PointsRef { data: &self.data[start * self.d..end * self.d], n: end - start, d: self.d }
     }
 
-    /// The same points as f64, which is exact.
+    /// Returns the same points as f64, which is exact.
     pub fn to_f64(&self) -> Points<f64> {
         Points { data: self.data.iter().map(|v| v.to_f64()).collect(), n: self.n, d: self.d }
     }
 
-    /// Refuses fewer than `points` points or `1` dimension.
+    /// Rejects fewer than `points` points or `1` column.
     pub(crate) fn check_shape(&self, points: usize) -> Result<()> {
         if self.n < points {
             return Err(ErrorKind::TooFew { what: "points", found: self.n, needed: points }.into());
@@ -238,7 +271,7 @@ impl<'a, T: Real> PointsRef<'a, T> {
         Ok(())
     }
 
-    /// Refuses fewer than `points` points or `1` dimension, and values that are not finite.
+    /// Rejects fewer than `points` points or `1` column, and values that are not finite.
     pub(crate) fn check(&self, points: usize) -> Result<()> {
         self.check_shape(points)?;
         match self.data.iter().position(|v| !v.to_f64().is_finite()) {
@@ -253,7 +286,7 @@ impl<'a, T: Real> PointsRef<'a, T> {
         }
     }
 
-    /// Refuses magnitudes whose squares are too large for sums of them.
+    /// Rejects magnitudes whose squares are too large for sums of them.
     pub(crate) fn check_not_huge(&self) -> Result<()> {
         let magnitude = self.data.iter().fold(0.0f64, |m, v| m.max(v.to_f64().abs()));
         if magnitude < SQUARABLE.end {
@@ -262,7 +295,7 @@ impl<'a, T: Real> PointsRef<'a, T> {
         Err(ErrorKind::Range { what: "points", magnitude }.into())
     }
 
-    /// Refuses another number of dimensions than `d`.
+    /// Rejects another number of columns than `d`.
     pub(crate) fn check_dimensions(&self, d: usize) -> Result<()> {
         if self.d == d { Ok(()) } else { Err(Error::shape("dimensions of the points", self.d, d)) }
     }

@@ -1,4 +1,5 @@
-//! Pre-images: the points whose images lie nearest to projections behind the Gaussian kernel (MATHS.md, M18).
+//! Pre-images: the points whose images are nearest to projections in the feature space of the Gaussian kernel
+//! (MATHS.md, M18).
 
 use rayon::prelude::*;
 
@@ -11,21 +12,31 @@ use crate::kernel_pca::KernelPcaModel;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::{Real, SQUARABLE, largest};
 
-/// Steps at most. A few dozen suffice where components say where along the data a point lies, and hundreds where they
-/// leave a direction nearly open.
+/// The largest number of steps. A few dozen suffice where the components determine the point well, and hundreds where
+/// they nearly leave a direction undetermined.
 const MOST_STEPS: usize = 1000;
 /// The search ends when the next step is shorter than this share of the spread of the fitted points.
 const SMALL: f64 = 1e-9;
-/// The same where weights of both signs cancel, and rounding does not let steps become so short: at most this.
+/// The largest value of that share where weights of both signs cancel and rounding keeps steps from becoming so short.
 const LARGE: f64 = 1e-6;
-/// Halvings of one step at most.
+/// The largest number of halvings of one step.
 const MOST_HALVINGS: usize = 40;
-/// The share of the gain that the slope promises which a step must have: steps that leap over a maximum are halved
-/// before they swing about it.
+/// The share of the gain predicted by the slope that a step must reach. Steps beyond a maximum are halved, so that the
+/// search does not oscillate.
 const GAIN: f64 = 0.25;
 
-/// Points y whose images phi(y) lie nearest to given points of the span of the components, with the distances that remain:
-/// in general no point is mapped to a projection exactly.
+/// Pre-images: points y whose images phi(y) are nearest to given points in the span of the components, with the remaining
+/// distances. In general no point is mapped to a projection exactly.
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Points};
+/// let x = Points::from_fn(30, 2, |i, j| ((i * (j + 2)) as f64).sin());
+/// let model = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(5).fit(&x)?;
+/// let found = model.preimages(&x, &Exec::new())?;
+/// assert_eq!((found.points().n(), found.points().d()), (30, 2));
+/// assert_eq!(found.distances().len(), 30);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreImages {
     points: Points<f64>,
@@ -35,45 +46,46 @@ pub struct PreImages {
 }
 
 impl PreImages {
-    /// The pre-images, a row each, in the coordinates of the data.
+    /// Returns the pre-images, a row each, in the units of the data.
     pub fn points(&self) -> &Points<f64> {
         &self.points
     }
 
-    /// The pre-images, without copying.
+    /// Returns the pre-images, without copying.
     pub fn into_points(self) -> Points<f64> {
         self.points
     }
 
-    /// |phi(y) - P phi(x)|^2, the squared distance of each pre-image's image to the projection, behind the kernel.
+    /// Returns |phi(y) - P phi(x)|^2, the squared distance in feature space between the image of each pre-image and the
+    /// projection.
     pub fn distances(&self) -> &[f64] {
         &self.distances
     }
 
-    /// The number of steps that each took.
+    /// Returns the number of steps of each search.
     pub fn steps(&self) -> &[usize] {
         &self.steps
     }
 
-    /// How many searches ended with a step below 1e-9 of the spread of the fitted points (below rounding, where that is
-    /// more, but at most 1e-6). The others were stopped after 1000 steps, or found no way up, and are the best that was met.
+    /// Returns the number of searches that converged: their last step was below 1e-9 of the spread of the fitted points
+    /// (below rounding, where that is more, but at most 1e-6). The others stopped after 1000 steps, or found no ascent, and
+    /// have the best point found.
     pub fn converged(&self) -> usize {
         self.converged
     }
 }
 
 impl KernelPcaModel {
-    /// Whether pre-images can be found: for a Gaussian kernel, weighted or normalised or neither.
+    /// Returns whether pre-images can be computed: for a Gaussian kernel, also weighted or normalised.
     pub fn has_preimages(&self) -> bool {
         Search::parts(self).is_some()
     }
 
-    /// The pre-images of the projections of points on the components: of each point what the components keep. The search
-    /// starts at the points themselves.
+    /// Returns the pre-images of the projections of points on the components. The search starts at the points themselves.
     ///
     /// # Definition
-    /// y maximises sum_i g_i k(y, x_i), g = A z(x) + 1/n, by Mika's fixed point with damping (MATHS.md, M18). The maximum
-    /// is the one that the search comes to from its start; there may be others.
+    /// y maximises sum_i g_i k(y, x_i), g = A z(x) + 1/n, by Mika's fixed point with damping (MATHS.md, M18). The
+    /// search finds a local maximum; there may be others.
     ///
     /// # Errors
     /// As [`KernelPcaModel::transform`], and for kernels other than the Gaussian.
@@ -99,8 +111,8 @@ impl KernelPcaModel {
         self.preimages_any(points.into().into(), exec)
     }
 
-    /// The pre-images of points of the span of the components that are given by their scores. The search starts at the
-    /// fitted point with the nearest scores.
+    /// Returns the pre-images of points in the span of the components that are given by their scores. The search starts at
+    /// the fitted point with the nearest scores.
     ///
     /// # Errors
     /// When the scores have not one column per component or are not finite, and for kernels other than the Gaussian.
@@ -115,8 +127,8 @@ impl KernelPcaModel {
         self.preimages_of_any(scores.into().into(), exec)
     }
 
-    /// The way to a pre-image: the point itself, every point that the search came to, and last the pre-image of the point's
-    /// projection, a row each. One row more than [`PreImages::steps`].
+    /// Returns the path of the search for a pre-image, a row each: the point itself, the point after each step, and last the
+    /// pre-image of its projection. It has one row more than [`PreImages::steps`].
     ///
     /// # Errors
     /// As [`KernelPcaModel::preimages`].
@@ -169,8 +181,8 @@ fn gamma(kernel: &Kernel) -> Option<f64> {
     }
 }
 
-/// What a search needs of a model. Inside, points are as the kernel sees them, less the point in the middle: far from the
-/// origin nothing is lost.
+/// The parts of a model that a search needs. Points are standardised as for the kernel and shifted by the middle point, so
+/// that no digits are lost far from the origin.
 struct Search<'a> {
     model: &'a KernelPcaModel,
     gamma: f64,
@@ -190,13 +202,13 @@ struct At {
     y: Vec<f64>,
     /// f(y), or sum_i g_i (k(y, x_i) - 1).
     objective: f64,
-    /// What rounding can have done to it.
+    /// The bound on its rounding error.
     rounding: f64,
     /// f(y).
     value: f64,
-    /// sum_i |g_i| k(y, x_i) / f(y): by how much rounding is blown up in the map.
+    /// sum_i |g_i| k(y, x_i) / f(y): the factor by which the map amplifies rounding.
     cancellation: f64,
-    /// sum_i g_i k(y, x_i) x_i / f(y); nothing where f(y) is not positive beyond rounding, and leads nowhere.
+    /// sum_i g_i k(y, x_i) x_i / f(y); `None` where f(y) is not positive beyond rounding.
     next: Option<Vec<f64>>,
 }
 
@@ -214,7 +226,7 @@ impl<'a> Search<'a> {
         let Some((gamma, bound, points, standardise)) = Search::parts(model) else {
             let of = model.kernel().map_or("no named kernel".into(), |k| format!("the kernel {k}"));
             return Err(ErrorKind::Unsupported {
-                what: format!("pre-images are found for the gaussian kernel, and this model has {of}"),
+                what: format!("pre-images exist for the gaussian kernel only; this model has {of}"),
                 remedy:
                     "fit the gaussian kernel; or use PCA, or an explicit embedding, whose features are reconstructed"
                         .into(),
@@ -265,7 +277,7 @@ impl<'a> Search<'a> {
                 .collect::<Result<_>>()
         })?;
         let points = Points::new(found.iter().flat_map(|f| &f.0).copied().collect(), found.len(), self.fitted.d())?;
-        // |phi(y) - P phi|^2 = what the components leave of phi(y) + what lies between the scores (M18).
+        // |phi(y) - P phi|^2 = the part of phi(y) outside the components + the squared distance of the scores (M18).
         let (reached, norms) = self.model.scores_and_norms(points.view(), exec)?;
         let distance = |i: usize| -> f64 {
             let (z, own) = (scores.row(i), reached.row(i));
@@ -280,14 +292,14 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The search for one pre-image. Tells every point that it comes to, and returns whether it came to rest.
+    /// Searches for one pre-image. Calls back with every point on the path, and returns whether it converged.
     fn run(&self, z: &[f64], start: Option<&[f64]>, exec: &Exec, tell: &mut dyn FnMut(&[f64])) -> Result<bool> {
         let g = self.weights(z)?;
         let mut at = match start {
             Some(start) => self.at(&g, start),
             None => self.begin(&g, self.nearest(z), tell),
         };
-        // Without a way up from the start: the fitted point with the nearest scores, then the one with the best objective.
+        // Without an ascent from the start: the fitted point with the nearest scores, then the one with the best objective.
         if at.next.is_none() && start.is_some() {
             at = self.begin(&g, self.nearest(z), tell);
         }
@@ -315,8 +327,8 @@ impl<'a> Search<'a> {
         self.at(g, self.fitted.row(fitted))
     }
 
-    /// The whole step, or the first of its halves with a share of what its slope promises: the gradient is 2 gamma f times
-    /// the step, which leads up wherever f is positive.
+    /// Returns the whole step, or the first of its halves with a share of the gain predicted by the slope. The gradient is
+    /// 2 gamma f times the step, an ascent direction wherever f is positive.
     fn higher(&self, g: &[f64], at: &At, next: &[f64], square: f64) -> Option<At> {
         let mut part = 1.0;
         for _ in 0..MOST_HALVINGS {
@@ -342,7 +354,7 @@ impl<'a> Search<'a> {
         Ok(g)
     }
 
-    /// M18  f(y) = sum_i g_i k(y, x_i) and the map, in one look at the fitted points.
+    /// M18  f(y) = sum_i g_i k(y, x_i) and the map, in one pass over the fitted points.
     fn at(&self, g: &[f64], y: &[f64]) -> At {
         let (mut objective, mut magnitude) = (0.0, 0.0);
         let (mut value, mut positive, mut next) = (0.0, 0.0f64, vec![0.0; y.len()]);

@@ -7,8 +7,16 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// f32 or f64. Data may be either; sums, means, norms and eigenproblems are f64 whatever the data is,
-/// since every f32 is exactly an f64.
+/// f32 or f64. Data may be either. Sums, means, norms and eigenproblems are computed in f64 for both: every f32 is exactly
+/// an f64.
+///
+/// ```
+/// use mercer::{Points, Real};
+/// fn largest<T: Real>(x: &Points<T>) -> f64 {
+///     x.as_slice().iter().map(|v| v.to_f64()).fold(f64::NEG_INFINITY, f64::max)
+/// }
+/// assert_eq!(largest(&Points::from_rows(&[[0.5f32, 2.0]])), 2.0);
+/// ```
 pub trait Real: sealed::Sealed + Copy + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
     /// The spacing of numbers near 1.
     const EPSILON: f64;
@@ -17,17 +25,21 @@ pub trait Real: sealed::Sealed + Copy + Send + Sync + PartialOrd + std::fmt::Deb
     /// The least positive number that is not subnormal.
     const LEAST: f64;
 
-    /// The same number as f64.
+    /// Returns the same number as f64.
     fn to_f64(self) -> f64;
 
-    /// The nearest number of this type.
+    /// Returns the nearest number of this type.
     fn from_f64(v: f64) -> Self;
 }
 
 /// Magnitudes whose squares keep all their digits, with room for sums of many.
 pub(crate) const SQUARABLE: std::ops::Range<f64> = 1e-140..1e140;
 
-/// The shortest text that reads back as the same number.
+/// Returns the shortest text that reads back as the same number.
+///
+/// ```
+/// assert_eq!((mercer::shortest(2.0), mercer::shortest(0.1)), ("2".to_string(), "0.1".to_string()));
+/// ```
 pub fn shortest(v: f64) -> String {
     let text = format!("{v:?}");
     text.strip_suffix(".0").map(str::to_string).unwrap_or(text)

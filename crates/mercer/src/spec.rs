@@ -57,7 +57,17 @@ impl From<KernelPca> for Spec {
     }
 }
 
-/// What a model is fitted to.
+/// The data that a model is fitted to.
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Points, Source, Spec};
+/// let gram = Points::from_rows(&[[2.0, 0.5, 0.1], [0.5, 2.0, 0.3], [0.1, 0.3, 2.0]]);
+/// let spec = Spec::from(KernelPca::custom().components(1));
+/// let (source, exec) = (Source::gram(&gram), Exec::new());
+/// let plan = spec.plan(&source, &exec)?;
+/// assert_eq!(spec.run(plan, source, &exec)?.model.components(), 1);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[non_exhaustive]
 pub enum Source<'a> {
     /// Points in memory.
@@ -73,17 +83,45 @@ pub enum Source<'a> {
 }
 
 /// Points that come in batches. A call of [`Batches::each`] is one pass over the data.
+///
+/// ```
+/// use mercer::{AnyPoints, Batches, Exec, Pca, Points, Result, Source, Spec};
+///
+/// struct Counter; // 1,000 points in ten batches
+///
+/// impl Batches for Counter {
+///     fn d(&self) -> usize {
+///         2
+///     }
+///     fn n(&self) -> Option<u64> {
+///         Some(1000)
+///     }
+///     fn each(&mut self, take: &mut dyn FnMut(AnyPoints<'_>) -> Result<()>) -> Result<()> {
+///         for batch in 0..10 {
+///             let x = Points::from_fn(100, 2, |i, j| ((100 * batch + i) as f64 * (j + 1) as f64).sin());
+///             take(x.view().into())?;
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let (spec, exec) = (Spec::from(Pca::new().components(1)), Exec::new());
+/// let source = Source::Batches(&mut Counter);
+/// let plan = spec.plan(&source, &exec)?;
+/// assert_eq!(spec.run(plan, source, &exec)?.n, 1000);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 pub trait Batches {
-    /// The number of dimensions.
+    /// Returns the number of columns.
     fn d(&self) -> usize;
 
-    /// The number of points, where it is known beforehand.
+    /// Returns the number of points, where it is known before the first pass.
     fn n(&self) -> Option<u64>;
 
-    /// Hands over all batches in order, the same ones in every pass, until `take` fails.
+    /// Calls `take` with all batches in order, the same ones in every pass, until it fails.
     ///
     /// # Errors
-    /// What `take` fails with, or [`ErrorKind::Source`] with what the source itself has to say.
+    /// The error of `take`, or [`ErrorKind::Source`] with the message of the source.
     fn each(&mut self, take: &mut dyn FnMut(AnyPoints<'_>) -> Result<()>) -> Result<()>;
 }
 
@@ -99,7 +137,18 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A model and what was learnt about the data on the way.
+/// A fitted model, with facts about the data from the passes of the fit.
+///
+/// ```
+/// use mercer::{Exec, Pca, Points, Source, Spec};
+/// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9]]);
+/// let (spec, exec) = (Spec::from(Pca::new().components(1)), Exec::new());
+/// let source = Source::points(&x);
+/// let plan = spec.plan(&source, &exec)?;
+/// let fitted = spec.run(plan, source, &exec)?;
+/// assert_eq!((fitted.n, fitted.model.components()), (3, 1));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fitted {
@@ -107,14 +156,14 @@ pub struct Fitted {
     pub model: AnyModel,
     /// The number of points.
     pub n: u64,
-    /// The smallest and the largest value of each dimension, where the fit came across them.
+    /// The smallest and the largest value of each column, where the fit computed them.
     pub ranges: Vec<(f64, f64)>,
-    /// What is said beside the model's own notes.
+    /// Remarks beside the notes of the model.
     pub notes: Vec<String>,
 }
 
 impl Spec {
-    /// How many components are wanted.
+    /// Returns the number of components to keep.
     pub fn components(&self) -> Components {
         match self {
             Spec::Pca(pca) => pca.components_wanted(),
@@ -122,7 +171,7 @@ impl Spec {
         }
     }
 
-    /// The same with another number of components.
+    /// Returns the same with another number of components.
     pub fn with_components(self, components: impl Into<Components>) -> Self {
         match self {
             Spec::Pca(pca) => Spec::Pca(pca.components(components)),

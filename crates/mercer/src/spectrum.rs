@@ -1,4 +1,4 @@
-//! The spectrum of a fitted model: eigenvalues, variances, and their true shares of the whole.
+//! The spectrum of a fitted model: eigenvalues, variances, and their shares of the total variance.
 
 use std::fmt;
 
@@ -7,6 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 /// How many components to keep.
+///
+/// ```
+/// use mercer::{Components, Pca, Points};
+/// let x = Points::from_rows(&[[0.0, 0.1, 0.3], [1.0, 2.1, 0.1], [2.0, 3.9, 0.2], [3.0, 6.0, 0.1]]);
+/// assert_eq!(Pca::new().components(2).fit(&x)?.components(), 2); // Components::Count
+/// assert_eq!(Pca::new().components(0.95).fit(&x)?.components(), 1); // Components::Share
+/// assert_eq!(Pca::new().components(Components::UpTo(10)).fit(&x)?.components(), 3);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 #[non_exhaustive]
@@ -17,7 +26,7 @@ pub enum Components {
     UpTo(usize),
     /// The fewest whose variance is at least this share of the total, 0 < share <= 1.
     Share(f64),
-    /// All there are.
+    /// All that have variance.
     #[default]
     All,
 }
@@ -115,10 +124,21 @@ impl Components {
     }
 }
 
-/// Eigenvalues and what they are shares of.
+/// The eigenvalues of a fitted model, with variances and shares of the total variance.
 ///
-/// An eigenvalue is that of the matrix which sums over points: the scatter matrix X'X of PCA, or the centred Gram matrix
-/// HKH, which have the same non-zero eigenvalues. Divided by n - 1 or by n it is a variance (MATHS.md, M3).
+/// The eigenvalues are those of the scatter matrix X'X of PCA or of the centred Gram matrix HKH, which have the same
+/// non-zero eigenvalues for the linear kernel. Divided by n - 1 or by n they are variances (MATHS.md, M3).
+///
+/// ```
+/// use mercer::{Pca, Points};
+/// let x = Points::from_rows(&[[-1.0, 0.0], [1.0, 0.0], [0.0, 0.5], [0.0, -0.5]]);
+/// let model = Pca::new().fit(&x)?;
+/// let spectrum = model.spectrum();
+/// assert!((spectrum.eigenvalues()[0] - 2.0).abs() < 1e-12); // the sum of squares of the scores
+/// assert!((spectrum.variances()[0] - 2.0 / 3.0).abs() < 1e-12); // divided by n - 1
+/// assert!((spectrum.ratios()[0] - 0.8).abs() < 1e-12); // of the total variance
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spectrum {
     pub(crate) eigenvalues: Vec<f64>,
@@ -134,22 +154,22 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Eigenvalues of the components, descending.
+    /// Returns the eigenvalues of the components, descending.
     pub fn eigenvalues(&self) -> &[f64] {
         &self.eigenvalues
     }
 
-    /// Variances with divisor n - 1, as of a sample; with divisor n when the model does not centre.
+    /// Returns the variances with divisor n - 1 (sample variances), or with divisor n when the model does not centre.
     pub fn variances(&self) -> Vec<f64> {
         self.divided_by(self.divisor())
     }
 
-    /// Variances with divisor n, as of a whole population.
+    /// Returns the variances with divisor n (population variances).
     pub fn population_variances(&self) -> Vec<f64> {
         self.divided_by(self.n as f64)
     }
 
-    /// What [`Spectrum::variances`] divides by: n - 1, or n when the model does not centre.
+    /// Returns the divisor of [`Spectrum::variances`]: n - 1, or n when the model does not centre.
     pub fn divisor(&self) -> f64 {
         if self.centred { (self.n.max(2) - 1) as f64 } else { self.n as f64 }
     }
@@ -158,13 +178,13 @@ impl Spectrum {
         self.eigenvalues.iter().map(|v| v / divisor).collect()
     }
 
-    /// The share of the total variance that each component explains: against the whole, not against what was kept.
-    /// All 0 when there is no variance at all.
+    /// Returns the share of the total variance that each component explains. The total includes components that were not
+    /// kept. All shares are 0 when there is no variance.
     pub fn ratios(&self) -> Vec<f64> {
         self.eigenvalues.iter().map(|v| if self.total > 0.0 { v / self.total } else { 0.0 }).collect()
     }
 
-    /// The running sum of [`Spectrum::ratios`].
+    /// Returns the running sum of [`Spectrum::ratios`].
     pub fn cumulative(&self) -> Vec<f64> {
         self.ratios()
             .iter()
@@ -175,33 +195,33 @@ impl Spectrum {
             .collect()
     }
 
-    /// The sum of all eigenvalues, kept or not: n - 1 (or n) times the total variance.
+    /// Returns the sum of all eigenvalues, kept or not: n - 1 (or n) times the total variance.
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// The sum of the eigenvalues that were not kept: the total squared error of reconstruction.
+    /// Returns the sum of the eigenvalues that were not kept: the total squared error of reconstruction.
     pub fn discarded(&self) -> f64 {
         self.discarded
     }
 
-    /// The number of eigenvalues that are not zero within rounding, among those computed.
+    /// Returns the number of computed eigenvalues that are larger than rounding.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// Whether all eigenvalues were computed; else only the leading ones, and [`Spectrum::rank`] is a lower bound.
+    /// Returns whether all eigenvalues were computed. If only the leading ones were, [`Spectrum::rank`] is a lower bound.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// The number of points.
+    /// Returns the number of fitted points.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// What to say of components whose eigenvalues are equal within `tolerance`, among all `eigenvalues` of which the
-    /// first k are kept: there only the space they span has a meaning (MATHS.md, M14).
+    /// Returns a note for each group of components whose eigenvalues are equal within `tolerance`, among all `eigenvalues`
+    /// of which the first k are kept: only the space that such components span is determined (MATHS.md, M14).
     pub(crate) fn ties(eigenvalues: &[f64], k: usize, tolerance: f64) -> Vec<String> {
         let (mut notes, mut start) = (Vec::new(), 0);
         while start < k {
@@ -222,18 +242,20 @@ impl Spectrum {
         notes
     }
 
-    /// Refuses parts that do not make a spectrum, as a damaged file may have them.
+    /// Rejects numbers that do not fit together, as a damaged file may have them.
     pub(crate) fn validate(&self) -> Result<()> {
         let numbers = self.eigenvalues.iter().chain([&self.total, &self.discarded]);
         if numbers.into_iter().any(|v| !v.is_finite()) {
             return Err(Error::inconsistent("the spectrum has values that are not finite"));
         }
         if self.eigenvalues.windows(2).any(|w| w[0] < w[1]) {
-            return Err(Error::inconsistent("the eigenvalues do not descend"));
+            return Err(Error::inconsistent("the eigenvalues are not in descending order"));
         }
         let negative = self.eigenvalues.iter().any(|v| *v < 0.0);
         if negative || self.total < 0.0 || self.eigenvalues.iter().sum::<f64>() > self.total * (1.0 + 1e-9) {
-            return Err(Error::inconsistent("the eigenvalues are negative, or more than their total"));
+            return Err(Error::inconsistent(
+                "an eigenvalue is negative, or the eigenvalues sum to more than the total",
+            ));
         }
         if self.n == 0 || self.n > 1 << 48 || self.rank > self.n || self.eigenvalues.len() > self.n {
             return Err(Error::inconsistent("the rank or the number of components does not fit the number of points"));

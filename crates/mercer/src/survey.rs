@@ -1,4 +1,4 @@
-//! A survey of points that come in batches: how many they are, where they lie, and a fair sample of them.
+//! A survey of points that come in batches: count, mean, ranges and a uniform sample.
 
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -11,10 +11,10 @@ use crate::wire::{Reader, Writer, damaged};
 /// The name of the state in its bytes.
 const KIND: &str = "a survey";
 
-/// Count, mean, spread and a uniform sample of points: what kernel PCA of many points looks at before it starts.
+/// Count, mean, spread and a uniform sample of points: the first pass over the data of kernel PCA of many points.
 ///
-/// Each row draws a number from the seed, the part of the data it is in and its place there, and the sample is the rows with
-/// the smallest numbers: surveys of parts merge into that of the whole, in any order, and the same parts give the same
+/// Each row gets a random number from the random seed, the number of its part of the data and its place there. The sample
+/// is the rows with the smallest numbers. Surveys of parts therefore merge in any order, and the same parts give the same
 /// sample.
 ///
 /// # Example
@@ -35,24 +35,26 @@ pub struct Survey {
     columns: Columns,
     most: usize,
     part: u64,
-    /// Rows of this part that were seen.
+    /// The number of rows of this part so far.
     seen: u64,
-    /// Numbers that were drawn and the rows that drew them, ascending.
+    /// Random numbers with their rows, ascending.
     sample: Vec<(u64, Vec<f64>)>,
     /// The largest |x|^2.
     square: f64,
 }
 
 impl Survey {
-    /// Of no points of d dimensions; a sample of at most `most` rows, of the part of the data with this number.
+    /// Builds the survey of no points with d columns, for the part of the data with this number and a sample of at most
+    /// `most` rows.
     pub fn new(d: usize, most: usize, part: u64) -> Self {
         Survey { columns: Columns::empty(d), most, part, seen: 0, sample: Vec::new(), square: 0.0 }
     }
 
-    /// Takes a batch of points.
+    /// Adds a batch of points.
     ///
     /// # Errors
-    /// When it has other dimensions, or values that are not finite or too large to be squared; the survey is then as it was.
+    /// When it has another number of columns, or values that are not finite or too large to be squared. The survey is then
+    /// unchanged.
     pub fn update<'a, T: Real>(&mut self, batch: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<()> {
         self.update_any(batch.into().into(), exec)
     }
@@ -89,25 +91,25 @@ impl Survey {
         Ok(())
     }
 
-    /// Rows that draw more are not among the sample.
+    /// Returns the number from which on rows are not part of the sample.
     fn ceiling(&self) -> u64 {
         if self.most == 0 { 0 } else { self.sample.get(self.most - 1).map_or(u64::MAX, |last| last.0) }
     }
 
-    /// Leaves the rows of the smallest numbers, in order.
+    /// Keeps the rows with the smallest numbers, in order.
     fn settle(&mut self) {
         self.sample.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1, &b.1)));
         self.sample.truncate(self.most);
     }
 
-    /// Takes all that another survey has seen.
+    /// Adds the points of another survey.
     ///
     /// # Errors
-    /// When it has other dimensions or another size of sample; the survey is then as it was.
+    /// When it has another number of columns or another size of sample. The survey is then unchanged.
     pub fn merge(&mut self, other: &Survey) -> Result<()> {
         if (self.d(), self.most) != (other.d(), other.most) {
-            let of = |s: &Survey| format!("{} dimensions with samples of {}", s.d(), s.most);
-            return Err(Error::inconsistent(format!("surveys of {} and of {} do not merge", of(self), of(other))));
+            let of = |s: &Survey| format!("{} columns with samples of {} rows", s.d(), s.most);
+            return Err(Error::inconsistent(format!("surveys of {} and of {} cannot be merged", of(self), of(other))));
         }
         self.columns.add(&other.columns);
         self.square = self.square.max(other.square);
@@ -116,27 +118,27 @@ impl Survey {
         Ok(())
     }
 
-    /// Number of points seen.
+    /// Returns the number of points.
     pub fn n(&self) -> u64 {
         self.columns.n()
     }
 
-    /// Number of dimensions.
+    /// Returns the number of columns.
     pub fn d(&self) -> usize {
         self.columns.d()
     }
 
-    /// The mean of the points.
+    /// Returns the mean of the points.
     pub fn mean(&self) -> Vec<f64> {
         self.columns.mean()
     }
 
-    /// The sample, in an order that is random but always the same.
+    /// Returns the sample, in a random but reproducible order.
     pub fn sample(&self) -> Points<f64> {
         Points::from_fn(self.sample.len(), self.d(), |i, j| self.sample[i].1[j])
     }
 
-    /// The range of each coordinate.
+    /// Returns the range of each column.
     pub fn ranges(&self) -> Vec<(f64, f64)> {
         self.columns.ranges()
     }
@@ -145,7 +147,7 @@ impl Survey {
         &self.columns
     }
 
-    /// The survey as bytes, for files and other machines.
+    /// Returns the survey as bytes, for files and other machines.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(KIND);
         self.columns.write(&mut writer);
@@ -161,10 +163,10 @@ impl Survey {
         writer.finish()
     }
 
-    /// The survey that these bytes are of.
+    /// Reads a survey from bytes.
     ///
     /// # Errors
-    /// When they are damaged, of another version, or not of a survey.
+    /// When the bytes are damaged, of another version, or not of a survey.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::open(bytes, KIND)?;
         let columns = Columns::read(&mut reader)?;
@@ -182,7 +184,7 @@ impl Survey {
             || !ascending
             || !(square.is_finite() && square >= 0.0)
         {
-            return Err(damaged("their sample does not fit their count"));
+            return Err(damaged("the sample does not fit the count"));
         }
         Ok(Survey { columns, most, part, seen, sample, square })
     }

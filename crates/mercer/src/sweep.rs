@@ -1,4 +1,4 @@
-//! How the picture of kernel PCA, its first two scores, changes with the width of the kernel.
+//! The change of the first two scores of kernel PCA (the picture) with the width of the kernel.
 
 use rayon::prelude::*;
 
@@ -11,31 +11,50 @@ use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::{Real, shortest};
 use crate::rng::Rng;
 
-/// Points that are fitted at most: 33 fits of so many take 0.4 s on two cores (two rings).
+/// The largest number of points that are fitted: 33 fits of so many take 0.4 s on two cores (two rings).
 const MOST_POINTS: usize = 400;
-/// Values go from the middle by so many half octaves to either side.
+/// Half octaves from the middle value to either end.
 const HALF_OCTAVES: i32 = 16;
-/// A step that changes less than this leaves the picture as it is.
+/// A step with less change than this counts as no change.
 const SAME: f64 = 0.05;
 
-/// Pictures of kernel PCA over the widths of a kernel.
+/// The result of [`sweep`]: pictures of kernel PCA (the first two scores) over the widths of a kernel.
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, Points, sweep};
+/// let x = Points::from_fn(60, 2, |i, j| (i * (j + 3) % 17) as f64);
+/// let swept = sweep(&Kernel::gaussian(Gamma::Median), &x, &Exec::new())?.expect("the Gaussian has a width");
+/// let (from, to) = swept.interval.expect("the picture changes");
+/// assert!(from < to); // widths worth trying
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Sweep {
     /// The name of the width: `gamma` or `length`.
     pub parameter: &'static str,
-    /// The value that the automatic rule finds.
+    /// The value of the automatic rule.
     pub middle: f64,
-    /// The values, ascending; those that nothing could be fitted with are left out.
+    /// One step per value, ascending; values without a valid fit are skipped.
     pub steps: Vec<SweepStep>,
     /// The smallest range of values outside of which every single step changes the picture by less than 5 %: from the first
     /// value whose step to the next changes it by more, to the last that such a step leads to. `None` when no step does.
     pub interval: Option<(f64, f64)>,
-    /// How many points were fitted.
+    /// The number of fitted points.
     pub sampled: usize,
 }
 
 /// One width of a [`Sweep`].
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, Points, sweep};
+/// let x = Points::from_fn(60, 2, |i, j| (i * (j + 3) % 17) as f64);
+/// let swept = sweep(&Kernel::gaussian(Gamma::Median), &x, &Exec::new())?.expect("the Gaussian has a width");
+/// let step = swept.steps[16];
+/// assert_eq!(step.value, swept.middle);
+/// assert!((0.0..=1.0).contains(&step.change));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SweepStep {
@@ -47,20 +66,19 @@ pub struct SweepStep {
     pub change: f64,
 }
 
-/// Fits kernel PCA with two components for widths from 1/256 to 256 times what the automatic rule finds (the median of
-/// distances; `scale` for dot products), sqrt(2) apart, and compares each picture with the next. `None` for a kernel
-/// without a width (linear, cosine, and whatever is made from others), and where no width gives a picture, all points
-/// being equal.
+/// Fits kernel PCA with two components for widths from 1/256 to 256 times the value of the automatic rule (the median of
+/// distances; `scale` for dot products), sqrt(2) apart, and compares each picture with the next. Returns `None` for a
+/// kernel without a width (linear, cosine, and combinations of kernels), and when all points are equal.
 ///
 /// # Definition
 /// Pictures Z, W are centred n x 2 matrices of scores, each divided by its Frobenius norm. The change from one to the other
-/// is what rotation, reflection and scaling leave between them (Procrustes):
+/// is their distance after the best rotation, reflection and scaling (Procrustes):
 ///
 /// ```text
 /// min |Z - c W R|_F = sqrt(1 - s^2),  s the sum of the singular values of Z'W
 /// ```
 ///
-/// It is good to 1e-8. Of more than 400 points a sample is fitted, drawn with the seed of `exec`.
+/// It is accurate to 1e-8. Of more than 400 points a sample is fitted, drawn with the random seed of `exec`.
 ///
 /// # Errors
 /// Fewer than two points, values that are not finite, parameters outside their domain, or cancellation.
@@ -92,7 +110,7 @@ fn sweep_of<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>, exec: &Exec) -> Resul
     exec.run(|| {
         let middle = match (Bound::new(&with_width(leaf, parameter, rule)?, x), number(leaf, parameter)) {
             (Ok(bound), given) => bound.choices().first().map(|c| c.value).or(given),
-            // A rule that finds no number for these points.
+            // The rule has no value for these points.
             (Err(error), Some(given)) if matches!(error.kind(), ErrorKind::Parameter { .. }) => Some(given),
             (Err(error), _) => return Err(error),
         };
@@ -154,7 +172,7 @@ fn sample<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Points<f64> {
     if x.n() <= MOST_POINTS {
         return x.to_f64();
     }
-    // Each point is taken with the chance that as many as are still missing have among those that are left.
+    // Each point is taken with probability (points still needed) / (points left).
     let (mut rng, mut missing) = (Rng::new(exec.seed_value()), MOST_POINTS);
     let mut take = |i: usize| {
         let taken = rng.below(x.n() - i) < missing;
@@ -177,7 +195,7 @@ impl Picture {
     }
 }
 
-/// The picture of one width; nothing where its kernel leaves the range of f64.
+/// Computes the picture of one width; `None` where the kernel values leave the range of f64.
 fn picture(kernel: Kernel, x: &Points<f64>, exec: &Exec) -> Result<Option<Picture>> {
     exec.check_cancelled()?;
     let model = match KernelPca::new(kernel).components(2).fit_with(x, exec) {
@@ -194,8 +212,8 @@ fn picture(kernel: Kernel, x: &Points<f64>, exec: &Exec) -> Result<Option<Pictur
     Ok(Some(Picture { scores, shares: first_two(&ratios) }))
 }
 
-/// What rotation, reflection and scaling leave between two pictures of the same points; an empty one is like an empty one
-/// and like no other.
+/// Returns the distance of two pictures of the same points after the best rotation, reflection and scaling. Two empty
+/// pictures are equal; an empty one and another have distance 1.
 fn change(z: &[[f64; 2]], w: &[[f64; 2]]) -> f64 {
     let square = |z: &[[f64; 2]]| z.iter().map(|[a, b]| a * a + b * b).sum::<f64>();
     let (zz, ww) = (square(z), square(w));
@@ -245,7 +263,7 @@ mod tests {
         let (z, w) = (normal(30, 3), normal(30, 4));
         let norm = |z: &[[f64; 2]]| z.iter().map(|[a, b]| a * a + b * b).sum::<f64>().sqrt();
         let (nz, nw) = (norm(&z), norm(&w));
-        // By looking at many angles, with and without reflection; the best factor is <Z, WR>.
+        // By trying many angles, with and without reflection; the best factor is <Z, WR>.
         let mut best = f64::INFINITY;
         for s in [1.0, -1.0] {
             for angle in 0..20_000 {

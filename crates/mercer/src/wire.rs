@@ -1,20 +1,20 @@
-//! States as bytes: a name and a version, numbers with their lengths, a checksum. What is read is never trusted: every
-//! length is compared with what is there before anything is made of it.
+//! States as bytes: a name and a version, numbers with their lengths, a checksum. Input is never trusted: every length is
+//! compared with the number of bytes that are left before memory is allocated.
 
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"mercer-state/";
-/// Of all states; raised when the layout of any of them changes.
+/// The version of all states; it is raised when the layout of any of them changes.
 const VERSION: u8 = 2;
 const CHECKSUM: usize = 8;
-/// No state is of more points: counts beyond are no longer exact as f64.
+/// The largest number of points of a state: larger counts are not exact in f64.
 pub(crate) const MOST_POINTS: u64 = 1 << 53;
 
-/// Puts the parts of a state one after the other.
+/// Writes the parts of a state one after the other.
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
-    /// For a state of this kind.
+    /// Starts a state of this kind.
     pub(crate) fn new(kind: &str) -> Self {
         let mut writer = Writer(MAGIC.to_vec());
         writer.0.push(VERSION);
@@ -59,35 +59,35 @@ impl Writer {
     }
 }
 
-/// Takes the parts of a state in the order in which they were written.
+/// Reads the parts of a state in the order in which they were written.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Of a state of this kind.
+    /// Opens a state of this kind.
     pub(crate) fn open(bytes: &'a [u8], kind: &str) -> Result<Self> {
-        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err(damaged("they do not begin like one")) };
-        let Some((version, _)) = rest.split_first() else { return Err(damaged("they are cut off")) };
+        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err(damaged("the header is missing")) };
+        let Some((version, _)) = rest.split_first() else { return Err(damaged("the bytes are truncated")) };
         if *version != VERSION {
-            let what = format!("they are of version {version}, and this is a reader of version {VERSION}");
+            let what = format!("it has version {version}; this program reads version {VERSION}");
             return Err(damaged(what));
         }
-        let Some(end) = bytes.len().checked_sub(CHECKSUM) else { return Err(damaged("they are cut off")) };
+        let Some(end) = bytes.len().checked_sub(CHECKSUM) else { return Err(damaged("the bytes are truncated")) };
         let (body, sum) = bytes.split_at(end);
         if checksum(body).to_le_bytes() != sum {
-            return Err(damaged("their checksum is another"));
+            return Err(damaged("checksum mismatch"));
         }
         let mut reader = Reader { rest: &body[MAGIC.len() + 1..] };
         let found = reader.text()?;
         if found != kind {
-            return Err(damaged(format!("they are of a state of {found}, not of {kind}")));
+            return Err(damaged(format!("the kind is '{found}', not '{kind}'")));
         }
         Ok(reader)
     }
 
     fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(|| damaged("they are cut off"))?;
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(|| damaged("the bytes are truncated"))?;
         self.rest = rest;
         Ok(taken)
     }
@@ -102,16 +102,16 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.eight()?))
     }
 
-    /// A count of something that fits the memory of a machine.
+    /// Reads a count that fits into memory.
     pub(crate) fn size(&mut self) -> Result<usize> {
-        usize::try_from(self.count()?).map_err(|_| damaged("a size in them is beyond all measure"))
+        usize::try_from(self.count()?).map_err(|_| damaged("a size is too large"))
     }
 
     pub(crate) fn flag(&mut self) -> Result<bool> {
         match self.take(1)? {
             [0] => Ok(false),
             [1] => Ok(true),
-            _ => Err(damaged("a flag in them is neither yes nor no")),
+            _ => Err(damaged("a flag is neither 0 nor 1")),
         }
     }
 
@@ -120,18 +120,18 @@ impl<'a> Reader<'a> {
     }
 
     fn plain(&mut self, len: usize) -> Result<Vec<f64>> {
-        let bytes = self.take(len.checked_mul(8).ok_or_else(|| damaged("a length in them is beyond all measure"))?)?;
+        let bytes = self.take(len.checked_mul(8).ok_or_else(|| damaged("a length is too large"))?)?;
         let number = |b: &[u8]| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
         Ok(bytes.chunks_exact(8).map(number).collect())
     }
 
-    /// As many numbers as were written.
+    /// Reads as many numbers as were written.
     pub(crate) fn numbers(&mut self) -> Result<Vec<f64>> {
         let len = self.size()?;
         self.plain(len)
     }
 
-    /// As many numbers as are expected, all finite.
+    /// Reads the expected count of numbers, all finite.
     pub(crate) fn finite(&mut self, what: &str, expected: usize) -> Result<Vec<f64>> {
         let values = self.numbers()?;
         if values.len() != expected {
@@ -143,13 +143,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A symmetric matrix of d columns, its lower half filled.
+    /// Reads a symmetric matrix of d columns, its lower half filled.
     pub(crate) fn lower_half(&mut self, d: usize) -> Result<crate::Block> {
         let twice = d.checked_add(1).and_then(|more| d.checked_mul(more));
-        let len = twice.ok_or_else(|| damaged("a size in them is beyond all measure"))? / 2;
+        let len = twice.ok_or_else(|| damaged("a size is too large"))? / 2;
         let values = self.plain(len)?;
         if values.iter().any(|v| !v.is_finite()) {
-            return Err(damaged("a matrix in them is not finite"));
+            return Err(damaged("a matrix has values that are not finite"));
         }
         let mut matrix = crate::Block::zeros(d, d);
         let mut at = 0;
@@ -162,18 +162,18 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn text(&mut self) -> Result<&'a str> {
         let len = self.size()?;
-        std::str::from_utf8(self.take(len)?).map_err(|_| damaged("a text in them is not UTF-8"))
+        std::str::from_utf8(self.take(len)?).map_err(|_| damaged("a text is not UTF-8"))
     }
 
-    /// All was read.
+    /// Fails when bytes are left.
     pub(crate) fn end(self) -> Result<()> {
-        if self.rest.is_empty() { Ok(()) } else { Err(damaged("there is something behind their end")) }
+        if self.rest.is_empty() { Ok(()) } else { Err(damaged("there are bytes after the end")) }
     }
 }
 
-/// What is wrong with bytes that should be a state.
+/// Builds the error for bytes that are not a valid state.
 pub(crate) fn damaged(what: impl std::fmt::Display) -> Error {
-    Error::inconsistent(format!("these bytes are no state to go on from: {what}"))
+    Error::inconsistent(format!("cannot resume from this state: {what}"))
 }
 
 /// FNV-1a, on eight bytes at a time.
@@ -186,7 +186,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The bytes with the checksum that they should have: what a test needs to look behind it.
+/// Replaces the checksum by the correct one, so that a test can reach the checks behind it.
 #[cfg(feature = "testing")]
 pub fn signed_again(bytes: &[u8]) -> Vec<u8> {
     let body = &bytes[..bytes.len().saturating_sub(CHECKSUM)];

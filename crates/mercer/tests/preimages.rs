@@ -311,7 +311,7 @@ fn other_kernels_have_none() -> Result<()> {
     let x = few();
     let refused = |what: &str, error: mercer::Error| {
         assert!(matches!(error.kind(), ErrorKind::Unsupported { .. }), "{what}: {error}");
-        assert!(error.to_string().contains("pre-images are found for"), "{what}: {error}");
+        assert!(error.to_string().contains("pre-images exist for"), "{what}: {error}");
     };
     let mut models: Vec<KernelPcaModel> = Vec::new();
     for text in ["linear", "laplacian", "matern", "polynomial", "gaussian + linear", "gaussian * gaussian", "cosine"] {

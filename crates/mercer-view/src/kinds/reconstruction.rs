@@ -43,7 +43,7 @@ type Reconstruct<'a> = Box<dyn Fn(&Points<f64>, &Exec) -> Result<Points<f64>> + 
 fn reconstruct_of(model: &AnyModel) -> Option<Reconstruct<'_>> {
     match model {
         AnyModel::Pca(m) if *m.embedding() == Embedding::Identity => {
-            Some(Box::new(|x, exec| m.reconstruct(&m.transform_with(x, exec)?)))
+            Some(Box::new(|x, exec| m.reconstruct_with(&m.transform_with(x, exec)?, exec)))
         }
         AnyModel::KernelPca(m) if m.has_preimages() => {
             Some(Box::new(|x, exec| Ok(m.preimages(x, exec)?.points().clone())))

@@ -1,4 +1,4 @@
-//! How far a result can be from the truth (MATHS.md, M13).
+//! Error bounds of eigenvalues and eigenvectors (MATHS.md, M13).
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{orth, probe};
 use crate::error::{Error, ErrorKind, Result};
 use crate::linalg;
 
-/// What rounding can have done to an eigenvalue of the centred Gram matrix of n points, whose entries are good to
+/// Bounds the effect of rounding on an eigenvalue of the centred Gram matrix of n points, whose entries are accurate to
 /// `entry_error` (Weyl: |E|_2 <= n max|E_ij|); centring and the dense solver add a small multiple of n eps times the
 /// largest eigenvalue.
 pub(crate) fn rounding(n: usize, entry_error: f64, eigenvalues: &[f64]) -> f64 {
@@ -26,7 +26,7 @@ pub(crate) fn rounding_of_products(n: usize, entry_error: f64, largest: f64, eps
     n * (entry_error + (within + between) * largest)
 }
 
-/// Refuses a Gram matrix whose eigenvalues, or whose rounding, leave the range of f64.
+/// Rejects a Gram matrix whose eigenvalues, or whose rounding, leave the range of f64.
 pub(crate) fn check_range(n: usize, largest_entry: f64) -> Result<()> {
     let fits = (64.0 * n as f64 * largest_entry).is_finite() && largest_entry > 1e4 * f64::MIN_POSITIVE;
     if largest_entry == 0.0 || fits {
@@ -35,15 +35,27 @@ pub(crate) fn check_range(n: usize, largest_entry: f64) -> Result<()> {
     Err(ErrorKind::Range { what: "Gram matrix", magnitude: largest_entry }.into())
 }
 
-/// What is known about the error of computed eigenpairs.
+/// Error bounds of computed eigenpairs.
 ///
-/// The residuals |A u - lambda u| are measured in f64. An enclosure is a theorem about the exact matrix, given the
-/// allowance for rounding, which is a first-order bound, and given that no eigenvalue beyond those found exceeds
-/// [`Certificate::missed`]; [`Certificate::kind`] tells whether that is certain, or certain but for a small probability.
+/// The residuals |A u - lambda u| are measured in f64. The enclosures hold for the exact matrix under two assumptions: the
+/// allowance for rounding, which is a first-order bound, and that no eigenvalue beyond those found exceeds
+/// [`Certificate::missed`]. [`Certificate::kind`] says whether the second is certain, or holds up to a small probability.
+///
+/// # Example
+/// ```
+/// use mercer::{Pca, Points};
+/// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9], [3.0, 6.0]]);
+/// let model = Pca::new().components(1).fit(&x)?;
+/// let certificate = model.certificate();
+/// let (below, above) = certificate.enclosure(0); // how far the exact eigenvalue can be from the computed one
+/// assert!(below.max(above) <= 1e-12 * model.spectrum().eigenvalues()[0]);
+/// println!("{certificate}");
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     residuals: Vec<f64>,
-    /// How far below and above the computed eigenvalue the exact one can be.
+    /// The largest distance of the exact eigenvalue below and above the computed one.
     below: Vec<f64>,
     above: Vec<f64>,
     clusters: Vec<Cluster>,
@@ -56,17 +68,30 @@ pub struct Certificate {
     approximation: Option<Approximation>,
 }
 
-/// What landmarks cost: how far the Gram matrix that was decomposed is from the one that is meant (MATHS.md, M20).
+/// The error of an approximate fit by landmarks: the distance of the decomposed matrix FF' from the Gram matrix K
+/// (MATHS.md, M20).
 ///
-/// What is left, E = K - FF', is positive semi-definite, so that no eigenvalue is underestimated by more than its trace: that
-/// is certain. The residuals are estimates from a sample of the rows.
+/// The difference E = K - FF' is positive semi-definite, so that no eigenvalue is too small by more than the trace of E.
+/// That bound is certain. The residuals are estimates from a sample of the rows.
+///
+/// # Example
+/// ```
+/// use mercer::{Gamma, Kernel, KernelPca, Landmarks, Points};
+/// let x = Points::from_fn(200, 2, |i, j| ((i * (j + 2)) as f64).sin());
+/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2);
+/// let model = kernel_pca.landmarks(Landmarks::KMeans(40)).fit(&x)?;
+/// let approximation = model.certificate().approximation().expect("landmarks were used");
+/// assert_eq!(approximation.landmarks(), 40);
+/// assert!(approximation.trace_share() < 0.1);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approximation {
     landmarks: usize,
     trace_error: f64,
     total: f64,
     sampled: usize,
-    /// The estimate of each residual, and what it is below with `confidence`.
+    /// The estimate of each residual, and its upper bound at `confidence`.
     residuals: Vec<(f64, f64)>,
     confidence: f64,
 }
@@ -80,43 +105,44 @@ impl Approximation {
         residuals: Vec<(f64, f64)>,
         confidence: f64,
     ) -> Self {
-        // No residual is larger than the norm of what is left.
+        // No residual is larger than the norm of E.
         let residuals = residuals.into_iter().map(|(v, bound)| (v.min(trace_error), bound.min(trace_error))).collect();
         Approximation { landmarks, trace_error, total, sampled, residuals, confidence }
     }
 
-    /// Number of landmarks.
+    /// Returns the number of landmarks.
     pub fn landmarks(&self) -> usize {
         self.landmarks
     }
 
-    /// The trace of what is left of the Gram matrix: the sum of all errors of eigenvalues is at most this.
+    /// Returns the trace of E = K - FF', an upper bound of the sum of all errors of eigenvalues.
     pub fn trace_error(&self) -> f64 {
         self.trace_error
     }
 
-    /// The same as a share of the whole variance.
+    /// Returns the trace error as a share of the total variance.
     pub fn trace_share(&self) -> f64 {
         if self.total > 0.0 { self.trace_error / self.total } else { 0.0 }
     }
 
-    /// Rows of the data that residuals were measured for.
+    /// Returns the number of rows in the sample that the residuals are estimated from.
     pub fn sampled(&self) -> usize {
         self.sampled
     }
 
-    /// |K~u - lambda u| of each component as estimated from these rows; empty when there were none.
+    /// Returns |K~u - lambda u| of each component, estimated from the sample; empty without a sample.
     pub fn residuals(&self) -> Vec<f64> {
         self.residuals.iter().map(|r| r.0).collect()
     }
 
-    /// What each residual is below, with [`Approximation::confidence`] for each: six standard errors above its estimate; the trace
-    /// error where the sample sees too little of a component or of that error.
+    /// Returns an upper bound of each residual, at [`Approximation::confidence`]: six standard errors above the estimate, or
+    /// the trace error where the sample is too small for an estimate.
     pub fn residual_bounds(&self) -> Vec<f64> {
         self.residuals.iter().map(|r| r.1).collect()
     }
 
-    /// The confidence of each of the bounds on residuals. It was measured, on data with and without outliers; it is no theorem.
+    /// Returns the confidence of each bound on a residual. It was measured, on data with and without outliers; it is not
+    /// proven.
     pub fn confidence(&self) -> f64 {
         self.confidence
     }
@@ -132,19 +158,36 @@ impl Approximation {
     }
 }
 
-/// Components whose eigenvalues are apart from all others: the space that they span is certain, the directions within
-/// it only as far as the cluster is one component.
+/// An eigenvalue cluster: components whose eigenvalues are separated from all others, but not from each other.
+///
+/// The space that they span is determined. The directions within it are determined only when the cluster is one component.
+///
+/// # Example
+/// ```
+/// use mercer::{Pca, Points};
+/// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9], [3.0, 6.0]]);
+/// let model = Pca::new().components(1).fit(&x)?;
+/// let cluster = model.certificate().clusters()[0];
+/// assert_eq!((cluster.first, cluster.last), (0, 0));
+/// assert!(cluster.sine < 1e-12);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cluster {
     /// The first component, from 0.
     pub first: usize,
     /// The last component.
     pub last: usize,
-    /// The sine of the largest angle between the computed space and the exact one is at most this; 1 says nothing.
+    /// The sine of the largest angle between the computed space and the exact one is at most this; 1 means not determined.
     pub sine: f64,
 }
 
-/// Why no eigenvalue beyond those found exceeds [`Certificate::missed`].
+/// The reason why no eigenvalue beyond those found exceeds [`Certificate::missed`].
+///
+/// ```
+/// use mercer::Kind;
+/// assert_eq!((Kind::AllPairs.name(), Kind::AllPairs.failure()), ("whole spectrum", 0.0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "by")]
 pub enum Kind {
@@ -154,17 +197,17 @@ pub enum Kind {
     Trace,
     /// The sum of the squares of all eigenvalues is known: certain.
     Frobenius,
-    /// Nobody knows more of these eigenvalues than that all of them sum to so much, and none is negative.
+    /// The eigenvalues were computed elsewhere: only their sum is known, and that none is negative.
     Unknown,
-    /// Random probes would have shown it.
+    /// Random probes would have detected a larger one.
     Probes {
-        /// The probability that they did not.
+        /// The probability that they did not detect it.
         failure: f64,
     },
 }
 
 impl Kind {
-    /// The probability that the bound does not hold: 0 when it is certain.
+    /// Returns the probability that the bound does not hold: 0 when it is certain.
     pub fn failure(self) -> f64 {
         match self {
             Kind::Probes { failure } => failure,
@@ -173,18 +216,25 @@ impl Kind {
     }
 }
 
-/// Passes over the Gram matrix; none when all eigenpairs were computed from the stored matrix.
+/// The numbers of passes over the Gram matrix; 0 when all eigenpairs were computed from the stored matrix.
+///
+/// ```
+/// use mercer::{Pca, Passes, Points};
+/// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9]]);
+/// assert_eq!(Pca::new().fit(&x)?.certificate().passes(), Passes::default());
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passes {
-    /// In f32, which bring the search near.
+    /// f32 passes, which come first.
     #[serde(rename = "swift")]
     pub f32: usize,
-    /// In f64: what is reported comes from the last of them.
+    /// f64 passes; the results come from the last of them.
     #[serde(rename = "exact")]
     pub f64: usize,
 }
 
-/// What is known about a symmetric matrix besides the pairs that were found.
+/// Facts about a symmetric matrix besides the computed eigenpairs.
 pub(crate) struct Known {
     /// The sum of all its eigenvalues.
     pub(crate) trace: f64,
@@ -192,11 +242,11 @@ pub(crate) struct Known {
     pub(crate) definite: bool,
     /// The root of the sum of the squares of all its eigenvalues.
     pub(crate) norm: Option<f64>,
-    /// What rounding can have done to an eigenvalue.
+    /// The bound on the effect of rounding on an eigenvalue.
     pub(crate) rounding: f64,
-    /// How far the operator that the probes saw can be from the one that is meant, as seen in an eigenvalue.
+    /// The bound on the effect of f32 passes on an eigenvalue, since the probes use them.
     pub(crate) f32: f64,
-    /// No eigenvalue is larger.
+    /// An upper bound of all eigenvalues.
     pub(crate) largest: f64,
 }
 
@@ -225,8 +275,8 @@ impl Certificate {
         }
     }
 
-    /// Of eigenvalues that somebody else computed: nothing is known but that none is negative and that all of them sum to
-    /// `total`, so that each can be anywhere from 0 to there.
+    /// Builds the certificate of eigenvalues that were computed elsewhere. Only their sum `total` is known, and that none is
+    /// negative: each lies between 0 and `total`.
     pub fn unknown(eigenvalues: &[f64], total: f64) -> Self {
         let k = eigenvalues.len();
         Certificate {
@@ -248,7 +298,7 @@ impl Certificate {
     pub(crate) fn of_landmarks(eigenvalues: &[f64], k: usize, approximation: Approximation, rounding: f64) -> Self {
         let slack = approximation.trace_error + rounding;
         let values = &eigenvalues[..k];
-        // |K~u - theta u| = |HEu| is at most the trace; what a sample says of it is no bound.
+        // |K~u - theta u| = |HEu| is at most the trace; an estimate from a sample is not a bound.
         let residuals = vec![approximation.trace_error; k];
         let next = eigenvalues.get(k).map_or(0.0, |v| v.max(0.0)) + slack;
         let upper = |i: usize| if i < k { values[i] + slack } else { next };
@@ -266,7 +316,7 @@ impl Certificate {
         }
     }
 
-    /// The same for the first k components only, the others being among those that may be missed.
+    /// Restricts the certificate to the first k components; the others count as missed.
     pub(crate) fn first(mut self, k: usize, eigenvalues: &[f64]) -> Self {
         if k >= self.residuals.len() {
             return self;
@@ -274,7 +324,7 @@ impl Certificate {
         self.missed = self.missed.max(eigenvalues[k] + self.above[k]);
         self.clusters.retain(|c| c.first < k);
         if let Some(last) = self.clusters.last_mut().filter(|c| c.last >= k) {
-            // A part of a space is as uncertain as directions within it.
+            // A part of the space of a cluster is not determined.
             (last.last, last.sine) = (k - 1, 1.0);
         }
         self.residuals.truncate(k);
@@ -322,7 +372,7 @@ impl Certificate {
         let (beyond, certain_kind) = certain.unwrap_or((known.largest / unit, Kind::Frobenius));
         let beta = |p: usize| if p < b { larger_root(theta[p], beyond, after[p]) } else { beyond };
         // Likely: what the probes say about the eigenvalue after the first k.
-        // Vectors that are nearly within the basis stand there for the probes.
+        // Probes do not see vectors that lie nearly within the basis.
         let seen = slack + known.f32 / unit + orth::LEAST * theta.first().map_or(0.0, |v| v.abs());
         let lifted = |mu: f64| (mu + seen).min(known.largest / unit);
         let likely = lifted(found.ceiling.upper(k));
@@ -370,64 +420,70 @@ impl Certificate {
         }
     }
 
-    /// The measured residual |A u - lambda u| of each pair.
+    /// Returns the measured residual |A u - lambda u| of each pair.
     pub fn residuals(&self) -> &[f64] {
         &self.residuals
     }
 
-    /// The allowance for rounding, in the units of the eigenvalues.
+    /// Returns the allowance for rounding, in the units of the eigenvalues.
     pub fn rounding(&self) -> f64 {
         self.rounding
     }
 
-    /// How far eigenvalue i can be from the truth.
+    /// Returns the error bound of eigenvalue i: the larger part of [`Certificate::enclosure`].
+    ///
+    /// # Panics
+    /// When there are not more than `i` components.
     pub fn radius(&self, i: usize) -> f64 {
         self.below[i].max(self.above[i])
     }
 
-    /// How far below and how far above the computed eigenvalue i the exact one can be.
+    /// Returns the largest distance of the exact eigenvalue below and above the computed eigenvalue i.
+    ///
+    /// # Panics
+    /// When there are not more than `i` components.
     pub fn enclosure(&self, i: usize) -> (f64, f64) {
         (self.below[i], self.above[i])
     }
 
-    /// The components in groups whose spaces are certain.
+    /// Returns the components grouped into eigenvalue clusters, whose spaces are determined.
     pub fn clusters(&self) -> &[Cluster] {
         &self.clusters
     }
 
-    /// No eigenvalue that is not among the components exceeds this.
+    /// Returns an upper bound of all eigenvalues that are not among the components.
     pub fn missed(&self) -> f64 {
         self.missed
     }
 
-    /// Why that is so.
+    /// Returns the reason for the bound [`Certificate::missed`].
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What landmarks cost, where components were found by them; `None` for exact ones.
+    /// Returns the error of an approximate fit by landmarks; `None` for an exact fit.
     pub fn approximation(&self) -> Option<&Approximation> {
         self.approximation.as_ref()
     }
 
-    /// Passes over the Gram matrix.
+    /// Returns the numbers of passes over the Gram matrix.
     pub fn passes(&self) -> Passes {
         self.passes
     }
 
-    /// The largest radius relative to the largest eigenvalue, 0 for no components.
+    /// Returns the largest error bound relative to the largest eigenvalue, 0 for no components.
     pub fn worst(&self) -> f64 {
         let radius = (0..self.residuals.len()).map(|i| self.radius(i)).fold(0.0, f64::max);
         if self.scale > 0.0 { radius / self.scale } else { 0.0 }
     }
 
-    /// The largest residual relative to the largest eigenvalue.
+    /// Returns the largest residual relative to the largest eigenvalue.
     pub fn worst_residual(&self) -> f64 {
         let worst = self.residuals.iter().copied().fold(0.0, f64::max);
         if self.scale > 0.0 { worst / self.scale } else { 0.0 }
     }
 
-    /// Refuses a certificate that cannot be one of `k` components, as a damaged file may have it.
+    /// Rejects a certificate that does not fit `k` components, as a damaged file may have it.
     pub(crate) fn validate(&self, k: usize) -> Result<()> {
         for (what, len) in [
             ("residuals", self.residuals.len()),
@@ -443,22 +499,24 @@ impl Certificate {
         let failure = self.kind.failure();
         let numbers = lists.chain(sines).chain([&self.missed, &self.rounding, &self.scale, &failure]);
         if numbers.into_iter().any(|v| !(v.is_finite() && *v >= 0.0)) {
-            return Err(Error::inconsistent("the certificate has an error that cannot be"));
+            return Err(Error::inconsistent("the certificate has an error bound that is negative or not finite"));
         }
         if self.approximation.as_ref().is_some_and(|a| !a.is_sound(k)) {
-            return Err(Error::inconsistent("the certificate has an approximation that cannot be"));
+            return Err(Error::inconsistent(
+                "the certificate has an approximation error that is negative or not finite",
+            ));
         }
         let mut next = 0;
         for cluster in &self.clusters {
             if cluster.first != next || cluster.last < cluster.first || cluster.last >= k {
-                return Err(Error::inconsistent("the clusters of the certificate do not follow each other"));
+                return Err(Error::inconsistent("the eigenvalue clusters of the certificate are not in order"));
             }
             next = cluster.last + 1;
         }
         if next == k {
             Ok(())
         } else {
-            Err(Error::inconsistent("the clusters of the certificate leave components out"))
+            Err(Error::inconsistent("the eigenvalue clusters of the certificate do not cover all components"))
         }
     }
 }
@@ -517,19 +575,14 @@ impl fmt::Display for Certificate {
     /// One or two sentences.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.kind == Kind::Unknown {
-            return f.write_str("nothing is known of the errors: the eigenvalues were computed elsewhere");
+            return f.write_str("no error bounds: the eigenvalues were computed elsewhere");
         }
         if let Some(a) = &self.approximation {
             let share = |v: f64| if self.scale > 0.0 { v / self.scale } else { 0.0 };
-            write!(
-                f,
-                "approximate, by {} landmarks: they leave {:.1e} of the variance, ",
-                a.landmarks,
-                a.trace_share()
-            )?;
+            write!(f, "approximate ({} landmarks): {:.1e} of the variance is lost, ", a.landmarks, a.trace_share())?;
             match share(a.trace_error + self.rounding) {
                 bound if bound < 1.0 => {
-                    write!(f, "so that no eigenvalue is too small by more than {bound:.1e} of the largest")?
+                    write!(f, "so no eigenvalue is too small by more than {bound:.1e} of the largest")?
                 }
                 _ => f.write_str("too much to bound an eigenvalue")?,
             }
@@ -541,36 +594,36 @@ impl fmt::Display for Certificate {
             return match bounds.into_iter().reduce(f64::max).map(share) {
                 Some(worst) => write!(
                     f,
-                    "; residuals{whose} are below {worst:.1e} of the largest eigenvalue, as a sample of {rows} rows tells \
-                     ({sure:.0} % sure of each)"
+                    "; residuals{whose} are below {worst:.1e} of the largest eigenvalue, estimated from {rows} sampled rows \
+                     (confidence {sure:.0} % each)"
                 ),
-                None if k > 0 => write!(f, "; of residuals a sample of {rows} rows tells no more than that"),
+                None if k > 0 => write!(f, "; {rows} sampled rows give no better bound on residuals"),
                 None => Ok(()),
             };
         }
-        write!(f, "eigenvalues within {:.1e} of the largest", self.worst())?;
+        write!(f, "eigenvalues accurate to {:.1e} of the largest", self.worst())?;
         let sine = self.clusters.iter().map(|c| c.sine).fold(0.0, f64::max);
         let single = self.clusters.iter().all(|c| c.first == c.last);
         match (single, sine < 0.5) {
             _ if self.clusters.is_empty() => {}
-            (true, true) => write!(f, ", directions within {:.1e} rad", sine.asin())?,
-            (false, true) => write!(f, ", spaces of equal eigenvalues within {:.1e} rad", sine.asin())?,
-            (_, false) => write!(f, ", the last directions open: the next eigenvalue is too near")?,
+            (true, true) => write!(f, ", directions to {:.1e} rad", sine.asin())?,
+            (false, true) => write!(f, ", spaces of equal eigenvalues to {:.1e} rad", sine.asin())?,
+            (_, false) => write!(f, ", last directions not determined: the next eigenvalue is too close")?,
         }
         match self.kind {
-            Kind::AllPairs => write!(f, "; all pairs computed"),
+            Kind::AllPairs => write!(f, "; all eigenpairs computed"),
             Kind::Trace | Kind::Frobenius | Kind::Unknown => {
-                write!(f, "; none above {:.3e} missed, by the {}", self.missed, self.kind.name())
+                write!(f, "; no eigenvalue above {:.3e} missed, by the {}", self.missed, self.kind.name())
             }
             Kind::Probes { failure } => {
-                write!(f, "; none above {:.3e} missed, but for a chance of {failure:.0e}", self.missed)
+                write!(f, "; no eigenvalue above {:.3e} missed, except with probability {failure:.0e}", self.missed)
             }
         }
     }
 }
 
 impl Kind {
-    /// In a word.
+    /// Returns a short name of the reason.
     pub fn name(self) -> &'static str {
         match self {
             Kind::AllPairs => "whole spectrum",

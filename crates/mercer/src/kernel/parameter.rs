@@ -8,7 +8,14 @@ use super::kernels::Leaf;
 use crate::error::{Error, Result};
 use crate::real::shortest;
 
-/// The factor gamma of a statistic, or the rule that finds it.
+/// The factor gamma of a kernel, or the rule that finds it from the data.
+///
+/// ```
+/// use mercer::{Gamma, Kernel};
+/// assert_eq!(Gamma::Over2Sigma2(4.0).number(), Some(0.125));
+/// assert_eq!(Gamma::Median.number(), None); // found when the kernel is bound to points
+/// assert_eq!(Kernel::gaussian(Gamma::Value(0.5)).to_string(), "gaussian(gamma=0.5)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Gamma {
@@ -26,7 +33,12 @@ pub enum Gamma {
     PerDimension,
 }
 
-/// A width in the units of the points, or the rule that finds it.
+/// A width in the units of the points, or the rule that finds it from the data.
+///
+/// ```
+/// use mercer::Length;
+/// assert_eq!((Length::Value(2.0).number(), Length::Median.number()), (Some(2.0), None));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Length {

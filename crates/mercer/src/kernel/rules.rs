@@ -12,7 +12,17 @@ const SAMPLED_PAIRS: usize = 1_000_000;
 /// One fixed seed, so that every front finds the same automatic parameters.
 pub(super) const SEED: u64 = 0x6d65_7263_6572;
 
-/// What an automatic parameter became.
+/// The value that was found for an automatic parameter of a kernel.
+///
+/// ```
+/// use mercer::{Gamma, Kernel, KernelPca, Points};
+/// let x = Points::from_rows(&[[0.0], [1.0], [2.0]]);
+/// let model = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(1).fit(&x)?;
+/// let choice = &model.choices()[0];
+/// assert_eq!((choice.kernel, choice.parameter), ("gaussian", "gamma"));
+/// assert_eq!(choice.value, 1.0); // one over the median squared distance
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {

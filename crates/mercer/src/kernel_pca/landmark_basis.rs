@@ -1,4 +1,4 @@
-//! What stays fixed while points go by: landmarks, and the map from kernel values with them to features (MATHS.md, M20).
+//! The fixed part of a streaming fit: landmarks, and the map from kernel values with them to features (MATHS.md, M20).
 
 use super::landmark_choice::SAMPLED;
 use crate::block::Block;
@@ -24,8 +24,20 @@ const CUT: f64 = 1e-12;
 /// The name of a basis in its bytes.
 const NAME: &str = "landmarks";
 
-/// What stays fixed while points go by: the kernel with its numbers, the landmarks, and a few rows of the data for which the
-/// error is measured. It is made once and goes to whoever sees a part of the points.
+/// The fixed part of a streaming fit by landmarks: the kernel with its numbers, the landmarks, and a sample of rows for
+/// which the error is measured. It is built once and sent to every process that has a part of the points.
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, LandmarkBasis, Points, Survey};
+/// let exec = Exec::new();
+/// let x = Points::from_fn(300, 2, |i, j| ((i * (j + 2)) as f64).sin());
+/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).landmarks(Landmarks::Uniform(30));
+/// let mut survey = Survey::new(2, kernel_pca.sample_size(), 0);
+/// survey.update(&x, &exec)?;
+/// let basis = kernel_pca.basis(&survey, &exec)?;
+/// assert_eq!(LandmarkBasis::from_bytes(&basis.to_bytes())?.landmarks(), 30);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct LandmarkBasis {
     pub(super) bound: Bound,
@@ -107,22 +119,22 @@ impl LandmarkBasis {
         LandmarkBasis { bound, standardise, columns, columns32, m, shift, map, mapped, key }
     }
 
-    /// Number of landmarks.
+    /// Returns the number of landmarks.
     pub fn landmarks(&self) -> usize {
         self.m
     }
 
-    /// Number of dimensions of the points.
+    /// Returns the number of columns of the points.
     pub fn d(&self) -> usize {
         self.bound.d()
     }
 
-    /// The kernel, with numbers only.
+    /// Returns the kernel, with numbers only.
     pub fn kernel(&self) -> &crate::Kernel {
         self.bound.kernel()
     }
 
-    /// What the kernel's automatic parameters became.
+    /// Returns the values found for automatic parameters of the kernel.
     pub fn choices(&self) -> &[Choice] {
         self.bound.choices()
     }
@@ -136,7 +148,7 @@ impl LandmarkBasis {
         self.columns.n() - self.m
     }
 
-    /// The basis as bytes, for files and other machines.
+    /// Returns the basis as bytes, for files and other machines.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(NAME);
         writer.text(&self.bound.kernel().to_string());
@@ -158,10 +170,10 @@ impl LandmarkBasis {
         writer.finish()
     }
 
-    /// The basis that these bytes are of.
+    /// Reads a basis from bytes.
     ///
     /// # Errors
-    /// When they are damaged, of another version, or not of a basis.
+    /// When the bytes are damaged, of another version, or not of a basis.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::open(bytes, NAME)?;
         let kernel = reader.text()?.parse()?;
@@ -184,18 +196,18 @@ impl LandmarkBasis {
         let rows = points.len().checked_div(d).unwrap_or(0);
         if m == 0 || rows < m || rows - m > SAMPLED || rows * d != points.len() || points.iter().any(|v| !v.is_finite())
         {
-            return Err(damaged("their landmarks do not fit their dimensions"));
+            return Err(damaged("the landmarks do not fit the number of columns"));
         }
         let points = Points::new(points, rows, d)?;
         points.view().check_not_huge()?;
         let shift = reader.finite("means", m)?;
         let r = reader.size()?;
-        let map = reader.finite("maps", m.checked_mul(r).ok_or_else(|| damaged("their map is beyond all measure"))?)?;
-        let map = Block::from_columns(map, m, r).ok_or_else(|| damaged("their map has another size"))?;
+        let map = reader.finite("maps", m.checked_mul(r).ok_or_else(|| damaged("the map is too large"))?)?;
+        let map = Block::from_columns(map, m, r).ok_or_else(|| damaged("the map has the wrong size"))?;
         let (mapped, f32) = (reader.flag()?, reader.flag()?);
         reader.end()?;
         if r > m || !mapped && r != m || !bound.kernel().is_psd() {
-            return Err(damaged("their parts do not fit together"));
+            return Err(damaged("the parts do not fit together"));
         }
         Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, f32))
     }

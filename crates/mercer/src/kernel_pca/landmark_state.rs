@@ -204,7 +204,7 @@ impl LandmarkState {
     /// When it is of other landmarks; the state is then as it was.
     pub fn merge(&mut self, other: &LandmarkState) -> Result<()> {
         if self.key != other.key || self.sizes() != other.sizes() {
-            return Err(Error::inconsistent("states of different landmarks do not merge"));
+            return Err(Error::inconsistent("states of different landmarks cannot be merged"));
         }
         self.add(other);
         Ok(())
@@ -249,11 +249,11 @@ impl LandmarkState {
         let products = reader.lower_half(size)?;
         reader.end()?;
         if features >= size || !(own.is_finite() && own >= 0.0) {
-            return Err(damaged("their sizes do not fit together"));
+            return Err(damaged("the sizes do not fit together"));
         }
         let n = products.at(size - 1, size - 1);
         if n.fract() != 0.0 || n > MOST_POINTS as f64 || (0..size).any(|j| products.at(j, j) < 0.0) {
-            return Err(damaged("their sums cannot be those of points"));
+            return Err(damaged("the sums are not those of any points"));
         }
         Ok(LandmarkState { key, features, products, own })
     }

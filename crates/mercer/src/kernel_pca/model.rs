@@ -12,7 +12,18 @@ use crate::projection::Projection;
 use crate::real::Real;
 use crate::spectrum::Spectrum;
 
-/// A fitted kernel PCA.
+/// A fitted kernel PCA: the result of [`KernelPca::fit`](crate::KernelPca::fit).
+///
+/// # Example
+/// ```
+/// use mercer::{Gamma, Kernel, KernelPca, Points};
+/// let x = Points::from_fn(30, 2, |i, j| ((i * (j + 2)) as f64).sin());
+/// let model = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).fit(&x)?;
+/// let new = Points::from_rows(&[[0.1, 0.2]]);
+/// assert_eq!(model.transform(&new)?.d(), 2);
+/// assert!(model.squared_errors(&new)?[0] >= 0.0);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct KernelPcaModel {
     pub(super) projection: Projection,
@@ -26,8 +37,18 @@ pub struct KernelPcaModel {
     pub(super) notes: Vec<String>,
 }
 
-/// The numbers that a [`KernelPcaModel`] consists of, for files. Models of a function or operator of the user's have
-/// none, since a file carries no code.
+/// The numbers that a [`KernelPcaModel`] consists of, for files. A model of a user's function or operator cannot be
+/// saved, since a file carries no code.
+///
+/// # Example
+/// ```
+/// use mercer::{Gamma, Kernel, KernelPca, KernelPcaModel, Points};
+/// let x = Points::from_fn(20, 2, |i, j| ((i * (j + 2)) as f64).sin());
+/// let model = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).fit(&x)?;
+/// let parts = model.to_parts()?; // write these, read them again
+/// assert_eq!(KernelPcaModel::from_parts(parts)?.transform(&x)?, model.transform(&x)?);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct KernelPcaParts {
@@ -59,7 +80,7 @@ pub struct KernelPcaParts {
 }
 
 impl KernelPcaModel {
-    /// A model from its numbers.
+    /// Builds a model from its numbers.
     ///
     /// # Errors
     /// When they do not fit together or are not finite.
@@ -75,7 +96,7 @@ impl KernelPcaModel {
             return Err(Error::inconsistent("the model has values that are not finite"));
         }
         if parts.definiteness.as_ref().is_some_and(|d| !d.is_sound()) {
-            return Err(Error::inconsistent("the model has a negative mass that cannot be"));
+            return Err(Error::inconsistent("the negative eigenvalues of the model do not fit together"));
         }
         if parts.eigenvalues.iter().any(|v| *v <= 0.0) {
             return Err(Error::inconsistent("a component has an eigenvalue that is not positive"));
@@ -128,7 +149,7 @@ impl KernelPcaModel {
         })
     }
 
-    /// The numbers of this model.
+    /// Returns the numbers of this model.
     ///
     /// # Errors
     /// For a model of a kernel function: a file carries no code.
@@ -145,7 +166,7 @@ impl KernelPcaModel {
             Features::GramRow { .. } => (None, false, Vec::new(), None, Points::new(Vec::new(), n, 0)?),
             Features::KernelFn { .. } | Features::Explicit { .. } => {
                 return Err(ErrorKind::Unsupported {
-                    what: "a model of a kernel function cannot be taken apart: a file carries no code".into(),
+                    what: "a model of a kernel function cannot be saved: a file carries no code".into(),
                     remedy: "build the kernel from named ones, or fit its Gram matrix".into(),
                 }
                 .into());
@@ -173,22 +194,22 @@ impl KernelPcaModel {
         })
     }
 
-    /// Number of components.
+    /// Returns the number of components.
     pub fn components(&self) -> usize {
         self.projection.components()
     }
 
-    /// Number of fitted points.
+    /// Returns the number of fitted points.
     pub fn n(&self) -> usize {
         self.spectrum.n()
     }
 
-    /// Number of dimensions of the points; of fitted points for a model of a Gram matrix.
+    /// Returns the number of columns of the points; for a model of a Gram matrix, the number of fitted points.
     pub fn d(&self) -> usize {
         self.projection.features().d()
     }
 
-    /// The kernel with numbers only; `None` for a function, an operator or a Gram matrix of the user's.
+    /// Returns the kernel with numbers only; `None` for a user's function, operator or Gram matrix.
     pub fn kernel(&self) -> Option<&Kernel> {
         match self.projection.features() {
             Features::Kernel { bound, .. } => Some(bound.kernel()),
@@ -200,12 +221,12 @@ impl KernelPcaModel {
         self.projection.features()
     }
 
-    /// Whether dimensions are centred and divided by their standard deviation before the kernel sees them.
+    /// Returns whether columns are centred and divided by their standard deviation before the kernel is evaluated.
     pub fn is_standardised(&self) -> bool {
         self.standardise().is_some()
     }
 
-    /// By what dimensions are centred and divided before the kernel sees them, if they are.
+    /// Returns the mean and scale by which columns are standardised before the kernel is evaluated, if they are.
     pub fn standardise(&self) -> Option<&Standardise> {
         match self.projection.features() {
             Features::Kernel { standardise, .. } => standardise.as_ref(),
@@ -213,8 +234,8 @@ impl KernelPcaModel {
         }
     }
 
-    /// The fitted points in their own units, to rounding where they were standardised; `None` for a Gram matrix or an
-    /// operator.
+    /// Returns the fitted points in their own units, accurate to rounding where they were standardised; `None` for a
+    /// Gram matrix or an operator.
     pub fn points(&self) -> Option<Points<f64>> {
         match self.projection.features() {
             Features::Kernel { rows, standardise: None, .. } => Some(rows.points().clone()),
@@ -227,7 +248,7 @@ impl KernelPcaModel {
         }
     }
 
-    /// The mean of each dimension over the fitted points; `None` for a Gram matrix or an operator.
+    /// Returns the mean of each column over the fitted points; `None` for a Gram matrix or an operator.
     pub fn column_means(&self) -> Option<Vec<f64>> {
         let points = match self.projection.features() {
             Features::Kernel { standardise: Some(s), .. } => return Some(s.mean.clone()),
@@ -238,7 +259,7 @@ impl KernelPcaModel {
         Some(points.mean())
     }
 
-    /// What the kernel's automatic parameters became; empty for a model read from a file, whose kernel has the numbers.
+    /// Returns the values found for automatic parameters of the kernel; empty for a model read from a file.
     pub fn choices(&self) -> &[Choice] {
         match self.projection.features() {
             Features::Kernel { bound, .. } => bound.choices(),
@@ -246,29 +267,29 @@ impl KernelPcaModel {
         }
     }
 
-    /// Eigenvalues of HKH, variances and true shares of tr HKH.
+    /// Returns the eigenvalues of HKH, variances, and shares of tr HKH.
     pub fn spectrum(&self) -> &Spectrum {
         &self.spectrum
     }
 
-    /// How far the eigenvalues can be from the truth.
+    /// Returns the error bounds of the eigenvalues and components.
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
     }
 
-    /// Whether the centred Gram matrix is positive semi-definite, and its negative mass when it is not; `None` where only
+    /// Returns whether the centred Gram matrix is positive semi-definite, and its negative mass when it is not; `None` where only
     /// the leading eigenvalues were computed.
     pub fn definiteness(&self) -> Option<&Definiteness> {
         self.definiteness.as_ref()
     }
 
-    /// What was decided on the way and a reader should know.
+    /// Returns remarks on the fit: choices that were made, and limits of the result.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// alpha = u / sqrt(lambda), lambda the eigenvalue of HKH: a row per fitted point, a column per component. For a model of
-    /// landmarks, what their kernel values are weighted with.
+    /// Returns alpha = u / sqrt(lambda), lambda the eigenvalue of HKH: a row per fitted point, a column per component.
+    /// For a model of landmarks, a row per landmark: the weights of its kernel values.
     pub fn alpha(&self) -> &Points<f64> {
         self.projection.weights()
     }
@@ -278,14 +299,14 @@ impl KernelPcaModel {
         self.mean_weights.as_ref().map_or(1.0 / self.alpha().n() as f64, |weights| weights[i])
     }
 
-    /// Whether components are those of all fitted points; by landmarks they are not, and [`Certificate::approximation`] says
-    /// what that costs.
+    /// Returns whether the fit is exact (all points used). A fit by landmarks is approximate;
+    /// [`Certificate::approximation`] bounds its error.
     pub fn is_exact(&self) -> bool {
         self.mean_weights.is_none()
     }
 
-    /// Scores of the fitted points, u sqrt(lambda), or of the landmarks for a model of these, which keeps no other points. The
-    /// entry of largest magnitude of a component is positive.
+    /// Returns the scores of the fitted points, u sqrt(lambda). A model of landmarks keeps no other points and returns the
+    /// scores of the landmarks. The entry of largest magnitude of a component is positive.
     pub fn scores(&self) -> Points<f64> {
         if let (false, Features::Kernel { bound, rows, form, .. }) = (self.is_exact(), self.projection.features()) {
             // They are standardised already.
@@ -300,10 +321,10 @@ impl KernelPcaModel {
         Points::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j] * values[j])
     }
 
-    /// Scores of new points (of rows of kernel values with the fitted points, for a model of a Gram matrix).
+    /// Returns the scores of new points (of rows of kernel values with the fitted points, for a model of a Gram matrix).
     ///
     /// # Errors
-    /// When the points have other dimensions than those fitted, or values that are not finite.
+    /// When the points have another number of columns than those fitted, or values that are not finite.
     pub fn transform<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
         self.transform_with(points, &Exec::new())
     }
@@ -316,27 +337,51 @@ impl KernelPcaModel {
         self.projection.apply(x.into(), exec)
     }
 
-    /// The squared distance of each point to its projection on the components, in the space behind the kernel
-    /// (MATHS.md, M12): k~(x,x) less the squared scores, within rounding of 0 where nothing is left. Over the fitted points
+    /// Returns the squared distance of each point to its projection on the components, in the feature space of the kernel
+    /// (MATHS.md, M12): k~(x,x) less the squared scores, 0 up to rounding where nothing is left. Over the fitted points
     /// these sum to [`Spectrum::discarded`].
     ///
     /// # Errors
-    /// As [`KernelPcaModel::transform`], and for a model of a Gram matrix, which does not know k(x,x).
+    /// As [`KernelPcaModel::transform`], and for a model of a Gram matrix, for which k(x,x) is not known.
     pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
-        let x = points.into();
-        let (scores, norms) = self.scores_and_norms(x, &Exec::new())?;
+        self.squared_errors_with(points, &Exec::new())
+    }
+
+    /// As [`KernelPcaModel::squared_errors`], with threads and cancellation.
+    ///
+    /// # Errors
+    /// As [`KernelPcaModel::squared_errors`], and when cancelled.
+    pub fn squared_errors_with<'a, T: Real>(
+        &self,
+        points: impl Into<PointsRef<'a, T>>,
+        exec: &Exec,
+    ) -> Result<Vec<f64>> {
+        let (scores, norms) = self.scores_and_norms(points.into(), exec)?;
         let errors: Vec<f64> =
             norms.iter().zip(scores.rows()).map(|(norm, z)| norm - z.iter().map(|z| z * z).sum::<f64>()).collect();
         check_finite("squared errors", &errors, |at| (at, 0))?;
         Ok(errors)
     }
 
-    /// k~(x, x), the squared distance of each point from the mean in the space behind the kernel (MATHS.md, M12).
+    /// Returns k~(x, x), the squared distance of each point from the mean in the feature space of the kernel
+    /// (MATHS.md, M12).
     ///
     /// # Errors
     /// As [`KernelPcaModel::squared_errors`].
     pub fn centred_norms<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
-        Ok(self.scores_and_norms(points.into(), &Exec::new())?.1)
+        self.centred_norms_with(points, &Exec::new())
+    }
+
+    /// As [`KernelPcaModel::centred_norms`], with threads and cancellation.
+    ///
+    /// # Errors
+    /// As [`KernelPcaModel::centred_norms`], and when cancelled.
+    pub fn centred_norms_with<'a, T: Real>(
+        &self,
+        points: impl Into<PointsRef<'a, T>>,
+        exec: &Exec,
+    ) -> Result<Vec<f64>> {
+        Ok(self.scores_and_norms(points.into(), exec)?.1)
     }
 
     /// Scores and k~(x, x) of points.
@@ -348,7 +393,7 @@ impl KernelPcaModel {
         let (scores, means) = self.projection.apply_with_means(x, self.mean_weights.as_deref(), exec)?;
         let Some(own) = self.projection.features().self_values(x) else {
             return Err(ErrorKind::Unsupported {
-                what: "a model of a Gram matrix does not know k(x, x) of new points".into(),
+                what: "k(x, x) of new points is not known to a model of a Gram matrix".into(),
                 remedy: "fit the points with a kernel".into(),
             }
             .into());

@@ -23,6 +23,7 @@ use crate::wire::{Reader, Writer, damaged};
 const KIND: &str = "a pass";
 
 /// A block of rows: its number, its points, and its part of the vectors that a pass multiplies, a row per point.
+/// See [`PassState`] for an example.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct RowBlock<'a> {
@@ -31,10 +32,35 @@ pub struct RowBlock<'a> {
     pub vectors: PointsRef<'a, f64>,
 }
 
-/// What is known of one pass over the Gram matrix, Y = K X: sums for the blocks of rows that were seen in pairs.
+/// The state of one pass over the Gram matrix, Y = K X, whose rows are in blocks on several machines.
 ///
-/// For p blocks there are p (p + 1) / 2 pairs, each of them one call of [`PassState::update`] by whoever has both blocks.
-/// States merge by addition; when every pair was seen once, [`PassState::finish`] gives Y.
+/// For p blocks there are p (p + 1) / 2 pairs, each of them one call of [`PassState::update`] on a machine that has both
+/// blocks. States merge by addition. When every pair was added once, [`PassState::finish`] returns Y.
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, PassState, Points, RowBlock, Survey};
+/// let (exec, d) = (Exec::new(), 2);
+/// let x = Points::from_fn(60, d, |i, j| ((i * (j + 2)) as f64).sin());
+/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).landmarks(Landmarks::Uniform(20));
+/// let mut survey = Survey::new(d, kernel_pca.sample_size(), 0);
+/// survey.update(&x, &exec)?;
+/// let basis = kernel_pca.basis(&survey, &exec)?;
+/// let vectors = Points::from_fn(60, 1, |_, _| 1.0);
+/// let block = |number: u64, from: usize, to: usize| RowBlock {
+///     number,
+///     points: x.view().slice(from, to),
+///     vectors: vectors.view().slice(from, to),
+/// };
+/// let (first, second) = (block(0, 0, 30), block(1, 30, 60));
+/// let (mut here, mut there) = (PassState::new(), PassState::new());
+/// here.update(&basis, first, None, false, &exec)?; // a block with itself
+/// here.update(&basis, first, Some(second), false, &exec)?;
+/// there.update(&basis, second, None, false, &exec)?;
+/// here.merge(&there)?;
+/// let (product, _) = here.finish(2)?;
+/// assert_eq!((product.n(), product.b()), (60, 1));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PassState {
     /// For each block the sums of its rows.
@@ -46,12 +72,12 @@ pub struct PassState {
 }
 
 impl PassState {
-    /// Of no pairs.
+    /// Returns the state of no pairs.
     pub fn new() -> Self {
         PassState::default()
     }
 
-    /// Takes a pair of blocks, or a block with itself: K_ij X_j for the rows of the one, K_ji X_i for those of the other. In
+    /// Adds a pair of blocks, or a block with itself: K_ij X_j for the rows of the one, K_ji X_i for those of the other. In
     /// f32 when `f32`.
     ///
     /// # Errors
@@ -93,10 +119,10 @@ impl PassState {
         self.merge(&PassState { sums, pairs: vec![pair], squares })
     }
 
-    /// Takes all that another state has seen.
+    /// Adds the pairs of another state.
     ///
     /// # Errors
-    /// When a pair is in both, or blocks have other sizes; the state is then as it was.
+    /// When a pair is in both, or blocks have different sizes. The state is then unchanged.
     pub fn merge(&mut self, other: &PassState) -> Result<()> {
         if let Some((i, j)) = other.pairs.iter().find(|p| self.pairs.contains(p)) {
             return Err(Error::inconsistent(format!("blocks {i} and {j} are paired in both states")));
@@ -122,17 +148,17 @@ impl PassState {
         Ok(())
     }
 
-    /// Y, block after block, and the Frobenius norm of K: of so many blocks.
+    /// Returns Y, block after block, and the Frobenius norm of K, for this number of blocks.
     ///
     /// # Errors
     /// When a pair of blocks is missing.
     pub fn finish(&self, blocks: u64) -> Result<(Block, f64)> {
         let all = || (0..blocks).flat_map(|i| (0..=i).map(move |j| (i, j)));
         if let Some((i, j)) = all().find(|pair| self.pairs.binary_search(pair).is_err()) {
-            return Err(Error::inconsistent(format!("the pass has not seen blocks {i} and {j} together")));
+            return Err(Error::inconsistent(format!("the pass lacks the pair of blocks {i} and {j}")));
         }
         if self.pairs.len() as u64 != blocks * (blocks + 1) / 2 {
-            return Err(Error::inconsistent(format!("the pass has seen blocks beyond the {blocks} there are")));
+            return Err(Error::inconsistent(format!("the pass has pairs of more than {blocks} blocks")));
         }
         let n = self.sums.values().map(Points::n).sum();
         let b = self.sums.values().next().map_or(0, Points::d);
@@ -148,17 +174,17 @@ impl PassState {
         Ok((y, self.squares.sqrt()))
     }
 
-    /// The sums of one block, if it was seen.
+    /// Returns the sums of one block, if it is in a pair.
     pub fn block(&self, number: u64) -> Option<&Points<f64>> {
         self.sums.get(&number)
     }
 
-    /// The sum of the squares of the entries of K that were seen, up to what centring removes.
+    /// Returns the sum of the squares of the entries of K in the pairs, up to terms that centring removes.
     pub fn squares(&self) -> f64 {
         self.squares
     }
 
-    /// The state as bytes, for files and other machines.
+    /// Returns the state as bytes, for files and other machines.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(KIND);
         writer.number(self.squares);
@@ -176,10 +202,10 @@ impl PassState {
         writer.finish()
     }
 
-    /// The state that these bytes are of.
+    /// Reads a state from bytes.
     ///
     /// # Errors
-    /// When they are damaged, of another version, or not of such a state.
+    /// When the bytes are damaged, of another version, or not of such a state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::open(bytes, KIND)?;
         let squares = reader.number()?;
@@ -198,7 +224,7 @@ impl PassState {
                 return Err(damaged("a block has no sums"));
             }
             if values.iter().any(|v| !v.is_finite()) {
-                return Err(damaged("their sums are not finite"));
+                return Err(damaged("the sums are not finite"));
             }
             sums.insert(number, Points::new(values, n, b)?);
         }
@@ -208,7 +234,7 @@ impl PassState {
         let widths: BTreeSet<usize> = sums.values().map(Points::d).collect();
         let known = named.into_iter().eq(sums.keys()) && widths.len() <= 1;
         if !(ordered && known && squares.is_finite() && squares >= 0.0) {
-            return Err(damaged("their pairs do not fit their sums"));
+            return Err(damaged("the pairs do not fit the sums"));
         }
         Ok(PassState { sums, pairs, squares })
     }
@@ -230,14 +256,27 @@ fn multiply<T: Real>(
     pass::rectangle(fill, first.vectors, second.map(|s| s.vectors), exec)
 }
 
-/// What the driver has to know of the rows of a block before the first pass.
+/// Facts about the rows of a block that the driver needs before the first pass.
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, Points, Survey};
+/// let (exec, d) = (Exec::new(), 2);
+/// let x = Points::from_fn(60, d, |i, j| ((i * (j + 2)) as f64).sin());
+/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).landmarks(Landmarks::Uniform(20));
+/// let mut survey = Survey::new(d, kernel_pca.sample_size(), 0);
+/// survey.update(&x, &exec)?;
+/// let basis = kernel_pca.basis(&survey, &exec)?;
+/// let facts = basis.facts(x.view().slice(0, 30))?;
+/// assert_eq!(facts.diagonal.len(), 30);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockFacts {
-    /// k(x, x) of each row, up to what centring removes.
+    /// k(x, x) of each row, up to terms that centring removes.
     pub diagonal: Vec<f64>,
-    /// The largest |x|^2, as the kernel sees the rows.
+    /// The largest |x|^2 of the rows, standardised as for the kernel.
     pub square: f64,
-    /// The largest |x|^2 from the point in the middle on.
+    /// The largest squared distance of a row from the middle point.
     pub reach: f64,
 }
 
@@ -250,10 +289,10 @@ impl LandmarkBasis {
         Rows::new(&self.bound, Standardise::apply(self.standardise.as_ref(), points), method)
     }
 
-    /// The facts about the rows of a block.
+    /// Returns the facts about the rows of a block.
     ///
     /// # Errors
-    /// When they have other dimensions or values that are not finite.
+    /// When they have another number of columns, or values that are not finite.
     pub fn facts(&self, points: PointsRef<'_, f64>) -> Result<BlockFacts> {
         points.check(0)?;
         self.bound.check(points)?;
@@ -270,8 +309,8 @@ impl LandmarkBasis {
         })
     }
 
-    /// The part of the scores of points that comes from a block of fitted rows: sum_i k(x, x_i) alpha_i. The parts of all
-    /// blocks add up to the scores, less the model's offset.
+    /// Returns the contribution of a block of fitted rows to the scores of points: sum_i k(x, x_i) alpha_i. The scores are
+    /// the sum over all blocks, less the offset of the model.
     ///
     /// # Errors
     /// When sizes do not fit or values are not finite.
@@ -300,10 +339,10 @@ impl LandmarkBasis {
     }
 }
 
-/// A pass: takes X and whether f32 will do, and gives K X and the Frobenius norm of K.
+/// A pass: takes X and whether it may be an f32 pass; returns K X and the Frobenius norm of K.
 pub type PassFn<'a> = dyn Fn(&Block, bool) -> Result<(Block, f64)> + Sync + 'a;
 
-/// The Gram matrix of rows that lie elsewhere.
+/// The Gram matrix of rows on other machines.
 struct Remote<'a> {
     n: usize,
     f32: bool,
@@ -343,13 +382,13 @@ impl Precondition for Start {
 }
 
 impl KernelPca {
-    /// Exact kernel PCA of rows that lie elsewhere, by passes that somebody else makes: `facts` of their blocks, in order, and
-    /// `start`, a row per point, scores of kernel PCA by the same landmarks or anything near to them.
+    /// Fits exact kernel PCA to rows on other machines. `pass` makes the passes there; `facts` are those of the blocks, in
+    /// order; `start` has a row per point: scores of kernel PCA by the same landmarks, or an approximation of them.
     ///
     /// The model projects kernel values with all fitted points; see [`LandmarkBasis::scores_part`] for points.
     ///
     /// # Errors
-    /// As [`KernelPca::fit`], and whatever stops a pass.
+    /// As [`KernelPca::fit`], and any error of a pass.
     pub fn fit_remote(
         &self,
         basis: &LandmarkBasis,

@@ -5,7 +5,15 @@ use crate::block::Block;
 use crate::error::Result;
 use crate::exec::Exec;
 
-/// H A H (MATHS.md, M7): the Gram matrix of points moved so that their mean in feature space is 0.
+/// The operator H A H (MATHS.md, M7): the Gram matrix of points shifted so that their mean in feature space is 0.
+///
+/// ```
+/// use mercer::op::{Centred, Dense};
+/// use mercer::{Exec, Points, SymOp};
+/// let gram = Dense::new(&Points::from_rows(&[[2.0, 0.0], [0.0, 2.0]]))?;
+/// assert_eq!(Centred(gram).to_matrix(&Exec::new())?.as_slice(), [1.0, -1.0, -1.0, 1.0]);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Centred<A>(pub A);
 
@@ -29,7 +37,7 @@ impl<A: SymOp> SymOp for Centred<A> {
     }
 }
 
-/// H X: every column less its mean.
+/// Replaces X by H X: subtracts the mean of every column.
 pub(crate) fn subtract_means(x: &mut Block) {
     for j in 0..x.b() {
         let mean = mean(x.col(j));
@@ -37,7 +45,7 @@ pub(crate) fn subtract_means(x: &mut Block) {
     }
 }
 
-/// The mean, summed in blocks of fixed size and then once more over what the first mean left.
+/// Returns the mean: summed in blocks of fixed size, then corrected by the mean of the differences from it.
 pub(crate) fn mean(v: &[f64]) -> f64 {
     let n = v.len() as f64;
     let scale = v.iter().fold(0.0f64, |m, x| m.max(x.abs()));

@@ -8,27 +8,36 @@ use crate::linalg;
 use crate::points::PointsRef;
 use crate::real::{Real, largest};
 
-/// A symmetric matrix that was given.
+/// A stored symmetric matrix.
+///
+/// ```
+/// use mercer::op::Dense;
+/// use mercer::{Exec, Points, SymOp};
+/// let gram = Dense::new(&Points::from_rows(&[[2.0, 1.0], [1.0, 2.0]]))?;
+/// assert_eq!(gram.diagonal(&Exec::new())?, Some(vec![2.0, 2.0]));
+/// assert!(Dense::new(&Points::from_rows(&[[2.0, 1.0], [0.0, 2.0]])).is_err()); // not symmetric
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dense {
     matrix: Block,
     largest: f64,
     asymmetry: f64,
-    /// The spacing of the numbers it was given in: its entries are good to a few of these.
+    /// The machine epsilon of the entries as they were given: they are accurate to a few of it.
     epsilon: f64,
 }
 
 impl Dense {
-    /// A number that stands for the entries.
+    /// Returns a hash of the entries.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.matrix.fingerprint()
     }
 
-    /// A Gram matrix K, row i and column i belonging to point i.
+    /// Builds the operator of a Gram matrix K; row i and column i belong to point i.
     ///
     /// # Errors
-    /// When it is not square, not finite, or not symmetric within rounding: entries must mirror each other to about 1e-10
-    /// of the largest, f32 ones to 3e-6.
+    /// When it is not square, not finite, or not symmetric up to rounding: about 1e-10 of the largest entry in f64, 3e-6 in
+    /// f32.
     pub fn new<'a, T: Real>(gram: impl Into<PointsRef<'a, T>>) -> Result<Self> {
         Dense::measure(gram)?.symmetric()
     }
@@ -58,7 +67,7 @@ impl Dense {
         Ok(dense)
     }
 
-    /// Refuses a matrix that is not symmetric within rounding, and averages rounding away.
+    /// Rejects a matrix that is not symmetric up to rounding, and replaces it by (K + K')/2.
     pub(crate) fn symmetric(self) -> Result<Self> {
         if self.is_symmetric() {
             return Ok(self.averaged());
@@ -68,12 +77,12 @@ impl Dense {
         Err(ErrorKind::NotSymmetric { row, column, value, mirrored }.into())
     }
 
-    /// Whether entries mirror each other within rounding.
+    /// Returns whether the matrix is symmetric up to rounding.
     pub(crate) fn is_symmetric(&self) -> bool {
         self.asymmetry <= self.epsilon.sqrt() * 1e-2
     }
 
-    /// How far entries can be from what they stand for: a few spacings of the numbers they were given in.
+    /// Returns the error bound of an entry: a few machine epsilons of the type in which the entries were given.
     pub(crate) fn entry_error(&self) -> f64 {
         8.0 * self.epsilon * self.largest
     }
@@ -92,7 +101,7 @@ impl Dense {
         self.matrix
     }
 
-    /// The largest |K_ij - K_ji| over the largest |K_ij|.
+    /// Returns the largest |K_ij - K_ji| over the largest |K_ij|.
     pub fn asymmetry(&self) -> f64 {
         self.asymmetry
     }
@@ -110,7 +119,7 @@ impl Dense {
         self
     }
 
-    /// Where the matrix is farthest from its mirror image.
+    /// Returns the position of the largest |K_ij - K_ji|.
     fn worst(&self) -> (usize, usize) {
         let (mut at, mut most) = ((0, 0), 0.0);
         for j in 0..self.matrix.b() {

@@ -15,7 +15,17 @@ use crate::linalg;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
-/// K_ij = k(x_i, x_j) (MATHS.md, M5), in f64 or, to find a way quickly, in f32.
+/// The operator K_ij = k(x_i, x_j) (MATHS.md, M5), in f64, or in f32 for the first passes of a fit.
+///
+/// ```
+/// use mercer::{Bound, Exec, Gamma, Gram, Kernel, Points, SymOp};
+/// let x = Points::from_rows(&[[0.0], [1.0]]);
+/// let kernel = Bound::new(&Kernel::gaussian(Gamma::Value(1.0)), &x)?;
+/// let gram = Gram::new(&kernel, &x)?.to_matrix(&Exec::new())?;
+/// assert_eq!(gram.at(0, 0), 1.0);
+/// assert!((gram.at(0, 1) - (-1f64).exp()).abs() < 1e-15);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Gram<T: Real = f64> {
     bound: Bound,
@@ -27,7 +37,7 @@ pub struct Gram<T: Real = f64> {
 }
 
 impl Gram {
-    /// The Gram operator of a bound kernel on points.
+    /// Builds the Gram operator of a bound kernel on points.
     ///
     /// # Errors
     /// When the points have another number of dimensions than the kernel is bound to, or are not finite.
@@ -52,7 +62,7 @@ impl Gram {
         self
     }
 
-    /// The same operator in f32: half the work, to find the way that f64 then confirms.
+    /// Returns the same operator in f32, for the first passes: half the work; the last pass is in f64.
     pub(crate) fn to_f32(&self) -> Gram<f32> {
         Gram {
             bound: self.bound.clone(),

@@ -1,4 +1,4 @@
-//! Symmetric operators: Y = A X on blocks. Solvers never see a matrix.
+//! Symmetric operators: Y = A X on blocks. Solvers need no stored matrix.
 
 mod centred;
 mod dense;
@@ -18,7 +18,7 @@ use crate::exec::Exec;
 /// A symmetric n-by-n operator.
 ///
 /// # Example
-/// Kernel PCA of an operator of your own; here the kernel min(i, j) of a random walk, which nobody stores:
+/// Kernel PCA of an operator of your own; here the kernel min(i, j) of a random walk, which is not stored:
 /// ```
 /// use mercer::{Block, Exec, KernelPca, SymOp};
 ///
@@ -43,17 +43,17 @@ use crate::exec::Exec;
 /// # Ok::<(), mercer::Error>(())
 /// ```
 pub trait SymOp: Sync {
-    /// The size n.
+    /// Returns the size n.
     fn n(&self) -> usize;
 
-    /// Y = A X. `y` comes in the shape of `x` and with any content.
+    /// Computes Y = A X. `y` has the shape of `x` and any content.
     ///
     /// # Errors
-    /// Whatever stops the work, [`crate::ErrorKind::Cancelled`] for instance.
+    /// Any error stops the fit, for instance [`crate::ErrorKind::Cancelled`].
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()>;
 
-    /// Y = A X, and the Frobenius norm of A, the root of the sum of the squares of all entries, where that comes for free:
-    /// what lies outside the eigenpairs that were found can then be bounded.
+    /// Computes Y = A X and, where it costs nothing extra, the Frobenius norm of A (the root of the sum of the squares of all
+    /// entries). The norm bounds the eigenvalues beyond those that were found.
     ///
     /// # Errors
     /// As [`SymOp::apply`].
@@ -61,8 +61,8 @@ pub trait SymOp: Sync {
         self.apply(x, y, exec).map(|()| None)
     }
 
-    /// The diagonal of A where it is cheap to know: the sum of all eigenvalues is then known without the eigenvalues,
-    /// and a few of them can be found without the whole matrix.
+    /// Returns the diagonal of A where it is cheap. The sum of all eigenvalues is then known, and the leading eigenpairs can
+    /// be found without storing the matrix.
     ///
     /// # Errors
     /// As [`SymOp::apply`].
@@ -71,7 +71,7 @@ pub trait SymOp: Sync {
         Ok(None)
     }
 
-    /// The operator as a stored matrix: by default its action on the columns of the identity.
+    /// Returns the operator as a stored matrix: by default its products with the columns of the identity.
     ///
     /// # Errors
     /// As [`SymOp::apply`].

@@ -193,13 +193,13 @@ pub(crate) fn multiply<T: Real>(
                 sums[at] = pair.work(place, &mut first, second, &mut space).inspect_err(|_| turns.stop())?;
             }
             turns.done(at);
-            turns.tell(exec);
+            turns.report(exec);
         }
         Ok(sums)
     };
     let sums: Vec<Vec<f64>> =
         (0..rayon::current_num_threads()).into_par_iter().map(|_| work()).collect::<Result<_>>()?;
-    turns.tell(exec);
+    turns.report(exec);
     // Each pair was done by one thread: where the others have 0.
     let total = (0..turns.pairs.len()).map(|at| sums.iter().map(|s| s[at]).sum::<f64>()).sum();
     drop(places);

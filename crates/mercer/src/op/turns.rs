@@ -1,4 +1,4 @@
-//! Taking turns: which pair of groups is next in a pass, and when it may be worked on.
+//! The order in which threads process pairs of groups in a pass.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::pass::Grid;
 use crate::exec::{Exec, Progress};
 
-/// Who works on what, and when.
+/// Assigns pairs of groups to threads.
 pub(super) struct Turns {
     grid: Grid,
     /// All pairs, round by round.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// The next pair to be taken.
+    /// The index of the next pair.
     next: AtomicUsize,
-    /// The rounds that each group is done with.
+    /// The number of completed rounds of each group.
     rounds: Vec<AtomicUsize>,
-    /// Pairs that are done.
+    /// The number of completed pairs.
     done: AtomicUsize,
-    /// Rounds that were told of.
-    told: Mutex<usize>,
+    /// The number of rounds that were reported.
+    reported: Mutex<usize>,
     stopped: AtomicBool,
 }
 
@@ -30,7 +30,7 @@ impl Turns {
             next: AtomicUsize::new(0),
             rounds: (0..grid.groups).map(|_| AtomicUsize::new(0)).collect(),
             done: AtomicUsize::new(0),
-            told: Mutex::new(0),
+            reported: Mutex::new(0),
             stopped: AtomicBool::new(false),
         }
     }
@@ -40,25 +40,25 @@ impl Turns {
         self.grid.groups.div_ceil(2)
     }
 
-    /// The next pair, as soon as it is its turn. It waits for earlier pairs only, and those are being worked on.
+    /// Returns the next pair, as soon as both its groups are free. It waits only for earlier pairs, which are in progress.
     pub(super) fn next(&self) -> Option<(usize, (usize, usize))> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let (i, j) = *self.pairs.get(at)?;
         let round = at / self.per_round();
         for group in [i, j] {
-            let mut looks = 0;
+            let mut tries = 0;
             while self.rounds[group].load(Ordering::Acquire) < round {
                 if self.stopped.load(Ordering::Relaxed) {
                     return None;
                 }
-                looks += 1;
-                if looks < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
+                tries += 1;
+                if tries < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
             }
         }
         (!self.stopped.load(Ordering::Relaxed)).then_some((at, (i, j)))
     }
 
-    /// Notes that a pair is done.
+    /// Records that a pair is done.
     pub(super) fn done(&self, at: usize) {
         let ((i, j), round) = (self.pairs[at], at / self.per_round());
         for group in [i, j] {
@@ -67,12 +67,13 @@ impl Turns {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Tells how far the pass is, in order, as many pairs as make a round at a time. Nobody waits for somebody who tells.
-    pub(super) fn tell(&self, exec: &Exec) {
-        let Ok(mut told) = self.told.try_lock() else { return };
-        while *told < self.done.load(Ordering::Relaxed) / self.per_round() {
-            *told += 1;
-            exec.report(Progress::Tiles { done: *told, of: self.grid.groups });
+    /// Reports progress in order, once per number of pairs that make a round. A thread does not wait for another that is
+    /// reporting.
+    pub(super) fn report(&self, exec: &Exec) {
+        let Ok(mut reported) = self.reported.try_lock() else { return };
+        while *reported < self.done.load(Ordering::Relaxed) / self.per_round() {
+            *reported += 1;
+            exec.report(Progress::Tiles { done: *reported, of: self.grid.groups });
         }
     }
 

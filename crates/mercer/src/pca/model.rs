@@ -1,5 +1,7 @@
 //! A fitted PCA.
 
+use rayon::prelude::*;
+
 use super::decompose::RETREAT;
 use crate::block::Block;
 use crate::eigen::Certificate;
@@ -13,7 +15,19 @@ use crate::projection::Projection;
 use crate::real::Real;
 use crate::spectrum::Spectrum;
 
-/// A fitted PCA.
+/// A fitted PCA: the result of [`Pca::fit`](crate::Pca::fit).
+///
+/// # Example
+/// ```
+/// use mercer::{Pca, Points};
+/// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9], [3.0, 6.0]]);
+/// let model = Pca::new().components(1).fit(&x)?;
+/// let scores = model.transform(&x)?; // a row per point
+/// let back = model.reconstruct(&scores)?;
+/// assert!((back.row(2)[1] - 3.9).abs() < 0.1);
+/// assert!(model.spectrum().ratios()[0] > 0.99);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct PcaModel {
     axes: Block,
@@ -28,6 +42,16 @@ pub struct PcaModel {
 }
 
 /// The numbers that a [`PcaModel`] consists of, for files.
+///
+/// # Example
+/// ```
+/// use mercer::{Pca, PcaModel, Points};
+/// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9]]);
+/// let model = Pca::new().fit(&x)?;
+/// let parts = model.to_parts(); // write these, read them again
+/// assert_eq!(PcaModel::from_parts(parts)?.transform(&x)?, model.transform(&x)?);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct PcaParts {
@@ -52,7 +76,7 @@ pub struct PcaParts {
 }
 
 impl PcaModel {
-    /// A model from its numbers.
+    /// Builds a model from its numbers.
     ///
     /// # Errors
     /// When they do not fit together or are not finite.
@@ -80,10 +104,10 @@ impl PcaModel {
             return Err(Error::inconsistent("the model has values that are not finite"));
         }
         if parts.discarded < 0.0 {
-            return Err(Error::inconsistent("the model has an error that is negative"));
+            return Err(Error::inconsistent("the sum of the discarded eigenvalues is negative"));
         }
         if parts.route == Route::Auto {
-            return Err(Error::inconsistent("a fitted model has a route, not the choice of one"));
+            return Err(Error::inconsistent("the route of a fitted model cannot be auto"));
         }
         if parts.scale.iter().any(|s| *s <= 0.0) {
             return Err(Error::inconsistent("the model has a scale that is not positive"));
@@ -119,7 +143,7 @@ impl PcaModel {
         })
     }
 
-    /// The numbers of this model.
+    /// Returns the numbers of this model.
     pub fn to_parts(&self) -> PcaParts {
         let (embedding, d, mean, scale) = self.explicit();
         PcaParts {
@@ -142,7 +166,7 @@ impl PcaModel {
         }
     }
 
-    /// The same model with its first k components only.
+    /// Returns the same model with its first k components only.
     ///
     /// # Errors
     /// None for a model that was fitted.
@@ -163,82 +187,82 @@ impl PcaModel {
         }
     }
 
-    /// Number of components.
+    /// Returns the number of components.
     pub fn components(&self) -> usize {
         self.projection.components()
     }
 
-    /// Number of dimensions of the points.
+    /// Returns the number of columns of the points.
     pub fn d(&self) -> usize {
         self.explicit().1
     }
 
-    /// The embedding, [`Embedding::Identity`] for plain PCA.
+    /// Returns the embedding, [`Embedding::Identity`] for plain PCA.
     pub fn embedding(&self) -> &Embedding {
         self.explicit().0
     }
 
-    /// What is subtracted from the features: their mean, or 0.
+    /// Returns what is subtracted from the features: their mean, or 0.
     pub fn mean(&self) -> &[f64] {
         self.explicit().2
     }
 
-    /// What the features are divided by: their standard deviation, or 1.
+    /// Returns what the features are divided by: their standard deviation, or 1.
     pub fn scale(&self) -> &[f64] {
         self.explicit().3
     }
 
-    /// The axes, a unit row per component: the loadings. The entry of largest magnitude is positive.
+    /// Returns the axes, a row of length 1 per component: the loadings. The entry of largest magnitude is positive.
     pub fn axes(&self) -> Points<f64> {
         self.axes.transposed().to_points()
     }
 
-    /// Eigenvalues, variances and shares.
+    /// Returns eigenvalues, variances and explained shares.
     pub fn spectrum(&self) -> &Spectrum {
         &self.spectrum
     }
 
-    /// How far the eigenvalues can be from the truth.
+    /// Returns the error bounds of the eigenvalues and axes.
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
     }
 
-    /// The matrix that was decomposed.
+    /// Returns the matrix that was decomposed.
     pub fn route(&self) -> Route {
         self.route
     }
 
-    /// Whether the last component is so small that the route lost digits of it, which [`Route::Svd`] would keep.
+    /// Returns whether the last component is so small that the route lost digits which [`Route::Svd`] keeps.
     pub fn loses_digits(&self) -> bool {
         let values = &self.spectrum.eigenvalues;
         self.route != Route::Svd
             && values.last().zip(values.first()).is_some_and(|(last, first)| *last < RETREAT * first)
     }
 
-    /// Whether the mean is subtracted.
+    /// Returns whether the mean is subtracted.
     pub fn is_centered(&self) -> bool {
         self.center
     }
 
-    /// Whether dimensions are divided by their standard deviation.
+    /// Returns whether columns are divided by their standard deviation.
     pub fn is_standardised(&self) -> bool {
         self.standardise
     }
 
-    /// Whether scores are divided by their standard deviation.
+    /// Returns whether scores are divided by their standard deviation.
     pub fn is_whitened(&self) -> bool {
         self.whiten
     }
 
-    /// What was decided on the way and a reader should know.
+    /// Returns remarks on the fit: choices that were made, and limits of the result.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Scores y = F'((phi(x) - m) / s), a row per point (MATHS.md, M2).
+    /// Returns the scores y = F'((phi(x) - m) / s), a row per point (MATHS.md, M2).
     ///
     /// # Errors
-    /// When the points have other dimensions than those fitted, or values that are not finite.
+    /// When the points have another number of columns than those fitted, or values that are not finite.
     pub fn transform<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
         self.transform_with(points, &Exec::new())
     }
@@ -251,11 +275,23 @@ impl PcaModel {
         self.projection.apply(x.into(), exec)
     }
 
-    /// Reconstructions m + s F y from scores, in the space of the features (MATHS.md, M2).
+    /// Returns the reconstructions m + s F y of scores, in the space of the features (MATHS.md, M2).
     ///
     /// # Errors
-    /// When the scores have not one column per component.
+    /// When the scores have not one column per component, or values that are not finite.
     pub fn reconstruct<'a, T: Real>(&self, scores: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
+        self.reconstruct_with(scores, &Exec::new())
+    }
+
+    /// As [`PcaModel::reconstruct`], with threads and cancellation.
+    ///
+    /// # Errors
+    /// As [`PcaModel::reconstruct`], and when cancelled.
+    pub fn reconstruct_with<'a, T: Real>(
+        &self,
+        scores: impl Into<PointsRef<'a, T>>,
+        exec: &Exec,
+    ) -> Result<Points<f64>> {
         let y = scores.into();
         if y.d() != self.components() {
             return Err(Error::shape("columns of the scores, one per component", y.d(), self.components()));
@@ -264,12 +300,15 @@ impl PcaModel {
         let (_, _, mean, scale) = self.explicit();
         let sd = self.whitening();
         let mut back = Points::from_fn(y.n(), mean.len(), |_, j| mean[j]);
-        for i in 0..y.n() {
-            let inner = self.expand(y.row(i), &sd);
-            for ((out, v), s) in back.row_mut(i).iter_mut().zip(inner).zip(scale) {
-                *out += s * v;
-            }
-        }
+        exec.run(|| {
+            back.as_mut_slice().par_chunks_mut(mean.len().max(1)).enumerate().try_for_each(|(i, row)| {
+                exec.check_cancelled()?;
+                for ((out, v), s) in row.iter_mut().zip(self.expand(y.row(i), &sd)).zip(scale) {
+                    *out += s * v;
+                }
+                Ok(())
+            })
+        })?;
         Ok(back)
     }
 
@@ -292,26 +331,36 @@ impl PcaModel {
         sum
     }
 
-    /// The squared distance of each point to its reconstruction, in the space of the (standardised) features. Over the
-    /// fitted points these sum to [`Spectrum::discarded`].
+    /// Returns the squared distance of each point to its reconstruction, in the space of the (standardised) features.
+    /// Over the fitted points these sum to [`Spectrum::discarded`].
     ///
     /// # Errors
     /// As [`PcaModel::transform`].
     pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
+        self.squared_errors_with(points, &Exec::new())
+    }
+
+    /// As [`PcaModel::squared_errors`], with threads and cancellation.
+    ///
+    /// # Errors
+    /// As [`PcaModel::squared_errors`], and when cancelled.
+    pub fn squared_errors_with<'a, T: Real>(
+        &self,
+        points: impl Into<PointsRef<'a, T>>,
+        exec: &Exec,
+    ) -> Result<Vec<f64>> {
         let x = points.into();
-        let scores = self.transform(x)?;
+        let scores = self.transform_with(x, exec)?;
         let (embedding, _, mean, scale) = self.explicit();
         let sd = self.whitening();
-        let errors = x
-            .to_f64()
-            .rows()
-            .enumerate()
-            .map(|(i, point)| {
-                let phi = embedding.checked_map(i, point, mean.len())?;
-                let back = self.expand(scores.row(i), &sd);
-                Ok((0..mean.len()).map(|j| ((phi[j] - mean[j]) / scale[j] - back[j]).powi(2)).sum())
-            })
-            .collect::<Result<Vec<f64>>>()?;
+        let x = x.to_f64();
+        let error = |i: usize| {
+            exec.check_cancelled()?;
+            let phi = embedding.checked_map(i, x.row(i), mean.len())?;
+            let back = self.expand(scores.row(i), &sd);
+            Ok((0..mean.len()).map(|j| ((phi[j] - mean[j]) / scale[j] - back[j]).powi(2)).sum())
+        };
+        let errors: Vec<f64> = exec.run(|| (0..x.n()).into_par_iter().map(error).collect::<Result<_>>())?;
         check_finite("squared errors", &errors, |at| (at, 0))?;
         Ok(errors)
     }

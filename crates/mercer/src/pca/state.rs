@@ -159,7 +159,7 @@ impl PcaState {
     pub fn merge(&mut self, other: &PcaState) -> Result<()> {
         if (&self.embedding, self.d, self.route()) != (&other.embedding, other.d, other.route()) {
             let of = |s: &PcaState| format!("{} dimensions, {}, by the {} route", s.d, s.embedding, s.route().name());
-            return Err(Error::inconsistent(format!("states of {} and of {} do not merge", of(self), of(other))));
+            return Err(Error::inconsistent(format!("states of {} and of {} cannot be merged", of(self), of(other))));
         }
         match (&mut self.sums, &other.sums) {
             (Sums::Scatter(mine), Sums::Scatter(theirs)) => mine.add(theirs),
@@ -248,7 +248,7 @@ impl PcaState {
         let state = PcaState { embedding, d, sums };
         match state.embedding.features(d) == Some(state.columns().d() as u128) && d > 0 {
             true => Ok(state),
-            false => Err(damaged("their dimensions do not fit together")),
+            false => Err(damaged("the numbers of columns do not fit together")),
         }
     }
 }

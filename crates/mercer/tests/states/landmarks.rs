@@ -329,7 +329,7 @@ fn sampled_residuals_are_as_sure_as_they_say() -> Result<()> {
             let approximation = model.certificate().approximation().unwrap();
             let told = approximation.residual_bounds().iter().filter(|b| **b < approximation.trace_error()).count();
             let words = match told {
-                0 => "tells no more than that".to_string(),
+                0 => "give no better bound on residuals".to_string(),
                 6 => "residuals are below".to_string(),
                 _ => format!("residuals of {told} of the 6 components are below"),
             };

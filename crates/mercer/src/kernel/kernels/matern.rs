@@ -22,7 +22,13 @@ pub struct Matern {
     pub length: Length,
 }
 
-/// Smoothness of a Matern kernel.
+/// The smoothness of a Matern kernel.
+///
+/// ```
+/// use mercer::{Kernel, Length, Nu};
+/// let kernel = Kernel::matern(Nu::ThreeHalves, Length::Value(2.0));
+/// assert_eq!(kernel.to_string(), "matern(nu=3/2, length=2)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nu {
     /// 1/2: exp(-a).
