@@ -25,6 +25,7 @@ pub(crate) fn fit_points(py: Python<'_>, spec: PySpec, x: Array<'_>, options: Op
 
 fn fit<T: Real>(py: Python<'_>, spec: Spec, x: PointsRef<'_, T>, options: &Options) -> PyResult<Model> {
     let plan = spec.plan(&Source::points(x), &options.exec()).map_err(python)?;
+    let asked = spec.clone();
     let fitted = match plan.route {
         // The decomposition of a stored matrix is not interrupted; its points are few enough to be copied.
         PlannedRoute::Dense => {
@@ -33,7 +34,7 @@ fn fit<T: Real>(py: Python<'_>, spec: Spec, x: PointsRef<'_, T>, options: &Optio
         }
         _ => work(py, options, |exec| spec.run(plan, Source::points(x), exec))?,
     };
-    Ok(Model::new(fitted.model))
+    Ok(Model::of(fitted.model, asked))
 }
 
 /// Kernel PCA of a Gram matrix.

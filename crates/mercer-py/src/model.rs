@@ -2,7 +2,7 @@
 
 use mercer::{
     AnyModel, Certificate, Embedding, KernelPcaModel, KernelPcaParts, NystroemModel, PcaModel, PcaParts, Points,
-    PointsRef, Real, Route, Spectrum, Standardise,
+    PointsRef, Real, Route, Spec, Spectrum, Standardise,
 };
 use mercer_io::{Outputs, SavedModel, onnx};
 use numpy::PyReadonlyArray2;
@@ -23,6 +23,11 @@ pub(crate) struct Model(SavedModel);
 impl Model {
     pub(crate) fn new(model: AnyModel) -> Self {
         Model(SavedModel { columns: Vec::new(), front: None, spec: None, model })
+    }
+
+    /// Of a fit, with what was asked for.
+    pub(crate) fn of(model: AnyModel, spec: Spec) -> Self {
+        Model(SavedModel { columns: Vec::new(), front: None, spec: Some(spec), model })
     }
 
     fn transform_points<T: Real>(
@@ -241,7 +246,7 @@ impl Model {
 
     /// Returns the bytes of a model file.
     fn to_bytes<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyBytes>> {
-        let saved = SavedModel { model: self.0.model.clone(), columns, front: None, spec: None };
+        let saved = SavedModel { model: self.0.model.clone(), columns, front: None, spec: self.0.spec.clone() };
         let bytes = py.detach(|| saved.to_bytes()).map_err(of_files)?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -249,7 +254,7 @@ impl Model {
     /// Writes a model file atomically, with the column names and a JSON text of the estimator.
     fn save(&self, py: Python<'_>, path: std::path::PathBuf, columns: Vec<String>, front: &str) -> PyResult<()> {
         let front = serde_json::from_str(front).map_err(|e| PyTypeError::new_err(e.to_string()))?;
-        let saved = SavedModel { model: self.0.model.clone(), columns, front: Some(front), spec: None };
+        let saved = SavedModel { model: self.0.model.clone(), columns, front: Some(front), spec: self.0.spec.clone() };
         py.detach(|| saved.save(path)).map_err(of_files)
     }
 
