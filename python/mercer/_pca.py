@@ -234,7 +234,7 @@ class PCA(LinearModel):
         return Plan.of(plan)
 
     def _pca_spec(self, count, route):
-        """Returns the record of this PCA. The tolerance lets few of many components be found by passes over the data."""
+        """Returns the record of this PCA, whose tolerance allows passes over the data for few of many components."""
         tol = self._tolerance() or DEFAULT_TOLERANCE
         return _spec.pca(count, center=self.center, scale=self.scale, route=route, tol=tol)
 
