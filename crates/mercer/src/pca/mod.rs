@@ -59,7 +59,7 @@ impl Default for Pca {
 }
 
 impl Pca {
-    /// Returns the defaults: all components of centred points, by the best route.
+    /// All components of centred points, by the best route.
     pub fn new() -> Self {
         Pca {
             components: Components::All,
@@ -71,7 +71,7 @@ impl Pca {
         }
     }
 
-    /// Sets how many components to keep: a number (`3`), a share of the variance (`0.95`), or [`Components::All`].
+    /// How many components to keep: a number (`3`), a share of the variance (`0.95`), or [`Components::All`].
     pub fn components(mut self, components: impl Into<Components>) -> Self {
         self.components = components.into();
         self
@@ -179,7 +179,7 @@ impl Pca {
         self.run(plan, x.into(), exec)
     }
 
-    /// Returns how many components to keep.
+    /// How many components to keep.
     pub fn components_wanted(&self) -> Components {
         self.components
     }
