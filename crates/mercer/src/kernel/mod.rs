@@ -165,7 +165,7 @@ impl Kernel {
         }
     }
 
-    /// The kernels of the table that it is made of, in order.
+    /// Returns the kernels of the table that it is made of, in order.
     pub fn leaves(&self) -> Vec<&Leaf> {
         match self {
             Kernel::Leaf(leaf) => vec![leaf],
@@ -174,12 +174,12 @@ impl Kernel {
         }
     }
 
-    /// Whether every parameter has its value, none being left to a rule such as `median`.
+    /// Returns whether every parameter is a number, and none a rule such as `median`.
     pub fn is_numeric(&self) -> bool {
         self.leaves().iter().all(|leaf| leaf.is_numeric())
     }
 
-    /// The points that it is defined for.
+    /// Returns the points that it is defined for.
     pub fn domain(&self) -> Domain {
         match self.leaves().iter().any(|leaf| leaf.entry().domain == Domain::NonNegative) {
             true => Domain::NonNegative,

@@ -77,13 +77,13 @@ impl<T> Room<T> {
 }
 
 impl LandmarkState {
-    /// Of no points.
+    /// Returns the state of no points.
     pub fn new(basis: &LandmarkBasis) -> Self {
         let size = basis.width() + basis.sampled() + 1;
         LandmarkState { key: basis.key, features: basis.width(), products: Block::zeros(size, size), own: 0.0 }
     }
 
-    /// Number of points seen.
+    /// Returns the number of points.
     pub fn n(&self) -> u64 {
         self.products.at(self.last(), self.last()) as u64
     }
@@ -198,10 +198,10 @@ impl LandmarkState {
         linalg::add_lower(if basis.mapped { mapped } else { values }, n, product, &mut self.products);
     }
 
-    /// Takes all that another state has seen.
+    /// Adds the points of another state.
     ///
     /// # Errors
-    /// When it is of other landmarks; the state is then as it was.
+    /// When it is of other landmarks. The state is then unchanged.
     pub fn merge(&mut self, other: &LandmarkState) -> Result<()> {
         if self.key != other.key || self.sizes() != other.sizes() {
             return Err(Error::inconsistent("states of different landmarks cannot be merged"));
@@ -227,7 +227,7 @@ impl LandmarkState {
         }
     }
 
-    /// The state as bytes, for files and other machines; the basis is not among them.
+    /// Returns the state as bytes, for files and other machines, without the basis.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(NAME);
         writer.count(self.key);
@@ -238,10 +238,10 @@ impl LandmarkState {
         writer.finish()
     }
 
-    /// The state that these bytes are of.
+    /// Reads a state from bytes.
     ///
     /// # Errors
-    /// When they are damaged, of another version, or not of such a state.
+    /// When the bytes are damaged, of another version, or not of such a state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::open(bytes, NAME)?;
         let (key, own) = (reader.count()?, reader.number()?);

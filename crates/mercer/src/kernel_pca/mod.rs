@@ -145,17 +145,17 @@ impl KernelPca {
         self.approx(Approx::Landmarks(landmarks))
     }
 
-    /// The kernel; `None` for a Gram matrix, an operator or a function of your own.
+    /// Returns the kernel; `None` for a Gram matrix, an operator or a function of your own.
     pub fn kernel(&self) -> Option<&Kernel> {
         self.kernel.as_ref()
     }
 
-    /// How many components to keep.
+    /// Returns how many components to keep.
     pub fn components_wanted(&self) -> Components {
         self.components
     }
 
-    /// Whether dimensions are standardised.
+    /// Returns whether columns are standardised.
     pub fn is_standardised(&self) -> bool {
         self.standardise
     }

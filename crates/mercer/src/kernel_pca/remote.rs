@@ -81,7 +81,7 @@ impl PassState {
     /// f32 when `f32`.
     ///
     /// # Errors
-    /// When sizes do not fit, values are not finite, or the pair was seen before; the state is then as it was.
+    /// When sizes do not fit, values are not finite, or the pair was added before. The state is then unchanged.
     pub fn update(
         &mut self,
         basis: &LandmarkBasis,
@@ -93,7 +93,7 @@ impl PassState {
         let (i, j) = (first.number, second.map_or(first.number, |s| s.number));
         let pair = (i.max(j), i.min(j));
         if self.pairs.contains(&pair) || second.is_some() && i == j {
-            return Err(Error::inconsistent(format!("blocks {i} and {j} were paired before")));
+            return Err(Error::inconsistent(format!("the pair of blocks {i} and {j} was added before")));
         }
         for block in [Some(first), second].into_iter().flatten() {
             block.points.check(1)?;
@@ -125,7 +125,7 @@ impl PassState {
     /// When a pair is in both, or blocks have different sizes. The state is then unchanged.
     pub fn merge(&mut self, other: &PassState) -> Result<()> {
         if let Some((i, j)) = other.pairs.iter().find(|p| self.pairs.contains(p)) {
-            return Err(Error::inconsistent(format!("blocks {i} and {j} are paired in both states")));
+            return Err(Error::inconsistent(format!("the pair of blocks {i} and {j} is in both states")));
         }
         for (number, theirs) in &other.sums {
             if let Some(mine) = self.sums.get(number)

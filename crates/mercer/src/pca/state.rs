@@ -184,27 +184,27 @@ impl PcaState {
         }
     }
 
-    /// Number of points seen.
+    /// Returns the number of points.
     pub fn n(&self) -> u64 {
         self.columns().n()
     }
 
-    /// Number of dimensions of the points.
+    /// Returns the number of columns of the points.
     pub fn d(&self) -> usize {
         self.d
     }
 
-    /// The mean of the features of the points seen.
+    /// Returns the mean of the features.
     pub fn mean(&self) -> Vec<f64> {
         self.columns().mean()
     }
 
-    /// sum (x - mean)^2 of each feature.
+    /// Returns sum (x - mean)^2 of each feature.
     pub fn squares(&self) -> Vec<f64> {
         (0..self.columns().d()).map(|j| self.columns().square(j)).collect()
     }
 
-    /// The range of each feature, the smallest and the largest value; infinite before there are any.
+    /// Returns the smallest and the largest value of each feature; infinite without points.
     pub fn ranges(&self) -> Vec<(f64, f64)> {
         self.columns().ranges()
     }
@@ -235,7 +235,7 @@ impl PcaState {
     /// The state that these bytes are of.
     ///
     /// # Errors
-    /// When they are damaged, of another version, or not of such a state.
+    /// When the bytes are damaged, of another version, or not of such a state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::open(bytes, KIND)?;
         let embedding: Embedding = reader.text()?.parse()?;
