@@ -21,4 +21,4 @@ def test_copied(name, tmp_path, monkeypatch, capsys):
     shown = np.array([[float(cell) for cell in row[-scores.shape[1] :]] for row in rows])
     assert scores.shape == shown.shape
     np.testing.assert_allclose(scores, shown, atol=1e-8 * abs(shown).max())
-    assert "eigenvalues within" in capsys.readouterr().out
+    assert "eigenvalues accurate to" in capsys.readouterr().out

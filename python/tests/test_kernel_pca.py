@@ -271,7 +271,7 @@ def test_many_points_are_exact_and_certified(rng):
     assert ((c.lower <= values) & (values <= c.upper)).all()
     assert np.abs(model.eigenvalues_ / values - 1).max() < 1e-10
     assert angle(model.eigenvectors_, vectors) < 1e-4
-    assert str(c).startswith("eigenvalues within")
+    assert str(c).startswith("eigenvalues accurate to")
     tight = KernelPCA(5, kernel="rbf", gamma="median", tol=1e-10).fit(X)
     assert tight.certificate_.residuals.max() < 1e-9 * values[0]
 

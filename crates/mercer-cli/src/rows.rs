@@ -19,6 +19,7 @@ const COPIES: u64 = 3;
 const ASSUMED_ROWS: u64 = 1_000_000;
 
 /// Rows of either kind.
+#[allow(clippy::large_enum_variant)] // there is one per run
 pub(crate) enum Rows {
     Whole(Input),
     Batched(BatchedRows),

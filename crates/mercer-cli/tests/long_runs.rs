@@ -462,7 +462,7 @@ fn the_plan_of_a_given_gram_matrix_is_what_is_done() {
 fn the_certificate_is_told_in_words_and_in_full() {
     let run = Run::new();
     let summary = run.ok(&fit(&["-o", "out"]));
-    for part in ["accuracy", "eigenvalues within", "missed", "passes"] {
+    for part in ["accuracy", "eigenvalues accurate to", "missed", "passes"] {
         assert!(summary.contains(part), "no {part} in:\n{summary}");
     }
     let info = run.ok(&["info", "out.mercer.safetensors"]);

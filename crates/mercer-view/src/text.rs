@@ -1,24 +1,11 @@
 //! Text and numbers as all fronts show them.
 
-use mercer::{AnyModel, Embedding, Kernel, Spec};
+pub use mercer::short;
+use mercer::{AnyModel, Embedding, Kernel, Spec, Spectrum};
 
 /// Returns the name of component j, counted from 0.
 pub fn component(j: usize) -> String {
     format!("PC{}", j + 1)
-}
-
-/// Formats a number with at most six significant digits.
-pub fn short(v: f64) -> String {
-    let size = v.abs();
-    if v == 0.0 {
-        return "0".into();
-    }
-    if !(1e-4..1e7).contains(&size) {
-        return format!("{v:.5e}");
-    }
-    let digits = (5 - size.log10().floor() as i32).max(0) as usize;
-    let text = format!("{v:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
 /// Formats a count with separated thousands.
@@ -36,19 +23,12 @@ pub fn count(n: usize) -> String {
 
 /// Returns the eigenvalues as they are shown: variances for PCA, eigenvalues of HKH for kernel PCA.
 pub fn shown_eigenvalues(model: &AnyModel) -> Vec<f64> {
-    match model {
-        AnyModel::Pca(m) => m.spectrum().variances(),
-        other => other.spectrum().map_or_else(Vec::new, |s| s.eigenvalues().to_vec()),
-    }
+    model.spectrum().map_or_else(Vec::new, Spectrum::shown)
 }
 
 /// Describes what [`shown_eigenvalues`] returns.
 pub fn eigenvalue_meaning(model: &AnyModel) -> &'static str {
-    match model {
-        AnyModel::Pca(m) if m.is_centered() => "variance of the scores with divisor n - 1",
-        AnyModel::Pca(_) => "mean square of the scores with divisor n",
-        _ => "of the centred Gram matrix HKH; divided by n it is the variance of the scores",
-    }
+    model.spectrum().map_or("", Spectrum::meaning)
 }
 
 /// Describes a model.

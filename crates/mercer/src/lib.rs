@@ -107,7 +107,7 @@ pub use pca::{Layout, Pca, PcaModel, PcaParts, PcaState, Way, complete_axes};
 pub use plan::{PassPlan, Plan, PlannedRoute};
 pub use points::{AnyPoints, Points, PointsRef};
 pub use preimage::PreImages;
-pub use real::{Real, shortest};
+pub use real::{Real, short, shortest};
 pub use sparse::Csr;
 pub use spec::{Batches, Fitted, Source, Spec};
 pub use spectrum::{Components, Spectrum};

@@ -45,6 +45,24 @@ pub fn shortest(v: f64) -> String {
     text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
 }
 
+/// Returns a number with at most six significant digits, as tables show it.
+///
+/// ```
+/// assert_eq!((mercer::short(4.228241706), mercer::short(1.5e-9)), ("4.22824".to_string(), "1.50000e-9".to_string()));
+/// ```
+pub fn short(v: f64) -> String {
+    let size = v.abs();
+    if v == 0.0 {
+        return "0".into();
+    }
+    if !(1e-4..1e7).contains(&size) {
+        return format!("{v:.5e}");
+    }
+    let digits = (5 - size.log10().floor() as i32).max(0) as usize;
+    let text = format!("{v:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
 /// The largest magnitude, 0 of nothing.
 pub(crate) fn largest<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
     values.into_iter().fold(0.0, |m, v| m.max(v.abs()))

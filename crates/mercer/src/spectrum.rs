@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::real::short;
 
 /// How many components to keep.
 ///
@@ -137,6 +138,14 @@ impl Components {
 /// assert!((spectrum.eigenvalues()[0] - 2.0).abs() < 1e-12); // the sum of squares of the scores
 /// assert!((spectrum.variances()[0] - 2.0 / 3.0).abs() < 1e-12); // divided by n - 1
 /// assert!((spectrum.ratios()[0] - 0.8).abs() < 1e-12); // of the total variance
+/// assert_eq!(
+///     spectrum.to_string(),
+///     "  component   eigenvalue   explained   cumulative
+///   PC1           0.666667     80.00 %      80.00 %
+///   PC2           0.166667     20.00 %     100.00 %
+///   eigenvalue: variance of the scores with divisor n - 1
+/// "
+/// );
 /// # Ok::<(), mercer::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +160,16 @@ pub struct Spectrum {
     pub(crate) complete: bool,
     pub(crate) n: usize,
     pub(crate) centred: bool,
+    pub(crate) matrix: Matrix,
+}
+
+/// The matrix whose eigenvalues a spectrum holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Matrix {
+    /// X'X of PCA.
+    Scatter,
+    /// HKH of kernel PCA.
+    Gram,
 }
 
 impl Spectrum {
@@ -172,6 +191,23 @@ impl Spectrum {
     /// Returns the divisor of [`Spectrum::variances`]: n - 1, or n when the model does not centre.
     pub fn divisor(&self) -> f64 {
         if self.centred { (self.n.max(2) - 1) as f64 } else { self.n as f64 }
+    }
+
+    /// Returns the eigenvalues as they are shown: the variances for PCA, the eigenvalues of HKH for kernel PCA.
+    pub fn shown(&self) -> Vec<f64> {
+        match self.matrix {
+            Matrix::Scatter => self.variances(),
+            Matrix::Gram => self.eigenvalues.clone(),
+        }
+    }
+
+    /// Returns what the numbers of [`Spectrum::shown`] are.
+    pub fn meaning(&self) -> &'static str {
+        match (self.matrix, self.centred) {
+            (Matrix::Scatter, true) => "variance of the scores with divisor n - 1",
+            (Matrix::Scatter, false) => "mean square of the scores with divisor n",
+            (Matrix::Gram, _) => "of the centred Gram matrix HKH; divided by n it is the variance of the scores",
+        }
     }
 
     fn divided_by(&self, divisor: f64) -> Vec<f64> {
@@ -265,13 +301,14 @@ impl Spectrum {
 }
 
 impl fmt::Display for Spectrum {
-    /// One line per component.
+    /// Writes a line per component with [`Spectrum::shown`], and a line with [`Spectrum::meaning`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  component     eigenvalue   explained   cumulative")?;
-        for (i, ((value, ratio), sum)) in self.eigenvalues.iter().zip(self.ratios()).zip(self.cumulative()).enumerate()
-        {
-            writeln!(f, "  PC{:<8} {value:>13.6e} {:>9.2} % {:>10.2} %", i + 1, 100.0 * ratio, 100.0 * sum)?;
+        let values: Vec<String> = self.shown().into_iter().map(short).collect();
+        let width = values.iter().map(String::len).fold("eigenvalue".len(), usize::max);
+        writeln!(f, "  component   {:>width$}   explained   cumulative", "eigenvalue")?;
+        for (i, ((value, ratio), sum)) in values.iter().zip(self.ratios()).zip(self.cumulative()).enumerate() {
+            writeln!(f, "  PC{:<7}   {value:>width$}   {:>7.2} %   {:>8.2} %", i + 1, 100.0 * ratio, 100.0 * sum)?;
         }
-        Ok(())
+        writeln!(f, "  eigenvalue: {}", self.meaning())
     }
 }

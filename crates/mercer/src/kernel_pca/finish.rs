@@ -10,7 +10,7 @@ use crate::features::Features;
 use crate::op::{Centred, Dense, SymOp};
 use crate::points::Points;
 use crate::projection::Projection;
-use crate::spectrum::Spectrum;
+use crate::spectrum::{Matrix, Spectrum};
 
 /// What a route ends with.
 pub(super) struct Ending {
@@ -99,6 +99,7 @@ impl KernelPca {
                 complete: true,
                 n,
                 centred: true,
+                matrix: Matrix::Gram,
             },
             values,
             definiteness: Some(definiteness),

@@ -13,7 +13,7 @@ use crate::kernel::tile::{self, Form, Rows, Scratch};
 use crate::linalg;
 use crate::op::{Gram, SymOp};
 use crate::points::Points;
-use crate::spectrum::Spectrum;
+use crate::spectrum::{Matrix, Spectrum};
 
 /// How many standard errors the bound on a sampled residual lies above its estimate, and the confidence that goes with it.
 const ERRORS: f64 = 6.0;
@@ -103,6 +103,7 @@ impl KernelPca {
             complete: false,
             n,
             centred: true,
+            matrix: Matrix::Gram,
         };
         let features = Features::Kernel {
             bound: basis.bound.clone(),

@@ -10,7 +10,7 @@ use crate::kernel::{Bound, Choice, Kernel};
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
 use crate::real::Real;
-use crate::spectrum::Spectrum;
+use crate::spectrum::{Matrix, Spectrum};
 
 /// A fitted kernel PCA: the result of [`KernelPca::fit`](crate::KernelPca::fit).
 ///
@@ -136,6 +136,7 @@ impl KernelPcaModel {
             complete: parts.complete,
             n,
             centred: true,
+            matrix: Matrix::Gram,
         };
         spectrum.validate()?;
         Ok(KernelPcaModel {

@@ -9,7 +9,7 @@ use crate::features::Features;
 use crate::kernel::tile::LARGE_TILE;
 use crate::op::mean;
 use crate::plan::{PassPlan, Replan};
-use crate::spectrum::{Components, Spectrum};
+use crate::spectrum::{Components, Matrix, Spectrum};
 
 /// What is known of an operator before and after the passes.
 pub(super) struct Facts {
@@ -143,6 +143,7 @@ impl KernelPca {
                 complete: false,
                 n,
                 centred: true,
+                matrix: Matrix::Gram,
             },
             values,
             definiteness: None,

@@ -13,7 +13,7 @@ use crate::options::Route;
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
 use crate::real::Real;
-use crate::spectrum::Spectrum;
+use crate::spectrum::{Matrix, Spectrum};
 
 /// A fitted PCA: the result of [`Pca::fit`](crate::Pca::fit).
 ///
@@ -120,6 +120,7 @@ impl PcaModel {
             complete: true,
             n: parts.n,
             centred: parts.center,
+            matrix: Matrix::Scatter,
         };
         spectrum.validate()?;
         let sd: Vec<f64> = spectrum.variances().iter().map(|v| v.sqrt()).collect();
