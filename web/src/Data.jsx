@@ -5,18 +5,18 @@ const count = (n) => n.toLocaleString("en");
 const LISTED = 300;
 
 // Which table, which columns, which label.
-export function Data({ start, data, settings, onData, onFile, onSettings }) {
+export function Data({ start, data, recipe, onData, onFile, onChoice }) {
   const file = useRef(null);
   const chosen = useMemo(
-    () => new Set(settings.columns ?? data.columns.filter((c) => c.numeric).map((c) => c.name)),
-    [data, settings.columns],
+    () => new Set(recipe.columns ?? data.columns.filter((c) => c.numeric).map((c) => c.name)),
+    [data, recipe.columns],
   );
-  const numeric = useMemo(() => data.columns.filter((c) => c.numeric && c.name !== settings.label), [data, settings.label]);
+  const numeric = useMemo(() => data.columns.filter((c) => c.numeric && c.name !== recipe.label), [data, recipe.label]);
   const toggle = (name) => {
     const next = numeric.map((c) => c.name).filter((n) => (n === name ? !chosen.has(n) : chosen.has(n)));
-    onSettings({ columns: next });
+    onChoice({ columns: next });
   };
-  const gaps = useMemo(() => data.columns.some((c) => chosen.has(c.name) && c.missing > 0), [data, chosen]);
+  const incomplete = useMemo(() => data.columns.some((c) => chosen.has(c.name) && c.missing > 0), [data, chosen]);
   const list = useMemo(
     () => (
       <ul class="columns">
@@ -28,7 +28,7 @@ export function Data({ start, data, settings, onData, onFile, onSettings }) {
             </label>
           </li>
         ))}
-        {numeric.length > LISTED && <li class="soft">and {count(numeric.length - LISTED)} more, all or none of them</li>}
+        {numeric.length > LISTED && <li class="soft">and {count(numeric.length - LISTED)} more, chosen together by all and none</li>}
       </ul>
     ),
     [numeric, chosen],
@@ -67,8 +67,8 @@ export function Data({ start, data, settings, onData, onFile, onSettings }) {
         />
       </p>
       <label>
-        Label
-        <select id="label" value={settings.label ?? ""} onChange={(event) => onSettings({ label: event.target.value || null })}>
+        Label column
+        <select id="label" value={recipe.label ?? ""} onChange={(event) => onChoice({ label: event.target.value || null })}>
           <option value="">none</option>
           {data.columns.map((c) => (
             <option value={c.name}>{c.name}</option>
@@ -80,27 +80,27 @@ export function Data({ start, data, settings, onData, onFile, onSettings }) {
           Columns: {chosen.size} of {numeric.length}
         </summary>
         <p>
-          <button type="button" class="link" onClick={() => onSettings({ columns: numeric.map((c) => c.name) })}>
+          <button type="button" class="link" onClick={() => onChoice({ columns: numeric.map((c) => c.name) })}>
             all
           </button>{" "}
-          <button type="button" class="link" onClick={() => onSettings({ columns: [] })}>
+          <button type="button" class="link" onClick={() => onChoice({ columns: [] })}>
             none
           </button>
         </p>
         {list}
       </details>
-      {gaps && (
+      {incomplete && (
         <label>
           Missing values
-          <select id="missing" value={settings.missing} onChange={(event) => onSettings({ missing: event.target.value })}>
-            <option value="error">refuse</option>
-            <option value="mean">fill with the column's mean</option>
+          <select id="missing" value={recipe.missing} onChange={(event) => onChoice({ missing: event.target.value })}>
+            <option value="error">report an error</option>
+            <option value="mean">fill with the column mean</option>
             <option value="drop">drop the row</option>
           </select>
         </label>
       )}
       <label class="check">
-        <input id="scale" type="checkbox" checked={settings.scale} onChange={(event) => onSettings({ scale: event.target.checked })} />{" "}
+        <input id="scale" type="checkbox" checked={recipe.scale} onChange={(event) => onChoice({ scale: event.target.checked })} />{" "}
         Divide columns by their standard deviation
       </label>
     </fieldset>

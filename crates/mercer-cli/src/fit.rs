@@ -10,7 +10,7 @@ use crate::args::{FitArgs, RunArgs};
 use crate::input::{self, exec};
 use crate::output::{Failure, Outcome, Result, Terminal, help, json, line, table};
 use crate::progress::Watch;
-use crate::rows::Rows;
+use crate::rows::{Rows, Scored};
 use crate::spec::spec;
 use mercer_view::{component, describe_spec, eigenvalue_meaning, short, shown_eigenvalues};
 
@@ -56,22 +56,25 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     let Fitted { model, n, ranges, notes, .. } = fitted;
     let saved = SavedModel { model, columns: rows.columns().to_vec(), front: None, spec: Some(spec.clone()) };
     let show = !args.no_plot && !args.json && !to_stdout && terminal.is_terminal();
+    // Scores of rows in memory are computed once, for the file and the plot.
+    let scores = if show || args.output.is_some() { rows.fitted_scores(&saved.model, &exec)? } else { None };
+    let job = Scored { saved: &saved, fitted: true, known: scores.as_ref(), errors: false, watch: &watch, exec: &exec };
     let written = match args.output.as_deref() {
         Some("-") => {
-            rows.print_scores(&saved, true, false, args.format, &watch, &exec, terminal)?;
+            rows.print_scores(&job, args.format, terminal)?;
             Vec::new()
         }
         Some(prefix) => {
             let mut written = Written::new(prefix, args.format);
             if !args.no_scores {
                 let out = written.begin("scores")?;
-                written.join(rows.write_scores(&saved, true, false, out, &watch, &exec)?.0)?;
+                written.join(rows.write_scores(&job, out)?.0)?;
             }
             written.finish(&saved)?
         }
         None => Vec::new(),
     };
-    let figure = if show { rows.scores_figure(&saved, args, &exec)? } else { None };
+    let figure = scores.as_ref().filter(|_| show).and_then(|scores| rows.scores_figure(&saved, args, scores));
     // Only now: results that cannot be written can still be had from the checkpoint.
     watch.done()?;
     let notes: Vec<String> =
@@ -82,7 +85,13 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         });
         return json(&mut terminal.out, &summary_json(&saved, facts, &written));
     }
-    let summary = Summary { data: rows.describe(n), notes, why, model: rows.describe_model(&spec, &saved.model) };
+    let summary = Summary {
+        data: rows.describe(n),
+        notes,
+        why,
+        model: rows.describe_model(&spec, &saved.model),
+        exact_hint: if rows.is_whole() { " (--approx none is exact)" } else { "" },
+    };
     summarise(args, &summary, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
     if let Some(figure) = figure {
         crate::plot::after_fit(&figure, &mut *terminal.summary(to_stdout))?;
@@ -135,6 +144,13 @@ pub(crate) struct Summary {
     notes: Vec<String>,
     /// Why it was done so.
     why: String,
+    /// How to get exact components instead, where that is possible.
+    exact_hint: &'static str,
+}
+
+/// `1 pass`, `2 passes`.
+fn passes_of(n: usize) -> String {
+    if n == 1 { "1 pass".into() } else { format!("{n} passes") }
 }
 
 fn explain(
@@ -249,11 +265,11 @@ fn summarise(
             let passes = m.certificate().passes();
             let method = match (passes.f32, passes.f64) {
                 (0, 0) => "all eigenpairs of the stored Gram matrix".to_string(),
-                (0, in_f64) => format!("{in_f64} passes over the Gram matrix"),
-                (in_f32, in_f64) => format!("{in_f32} passes in f32 and {in_f64} in f64 over the Gram matrix"),
+                (0, in_f64) => format!("{} over the Gram matrix", passes_of(in_f64)),
+                (in_f32, in_f64) => format!("{} in f32 and {in_f64} in f64 over the Gram matrix", passes_of(in_f32)),
             };
             match m.certificate().approximation() {
-                Some(_) => line(out, "method", format!("approximate: {} (--approx none is exact)", summary.why))?,
+                Some(_) => line(out, "method", format!("approximate: {}{}", summary.why, summary.exact_hint))?,
                 None => line(out, "method", format!("exact: {method} (--explain shows the plan)"))?,
             }
         }

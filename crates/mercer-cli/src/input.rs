@@ -69,6 +69,16 @@ impl Input {
                 let place = at(largest / self.points.d(), largest % self.points.d());
                 format!("{place} overflows f64 when it is squared")
             }
+            // Standardised values are not those of the file.
+            ErrorKind::Domain { row, column, value, .. } if self.points.row(*row)[*column] != *value => {
+                return Failure::Error {
+                    message: format!("{}: {error}", self.source),
+                    help: Some("standardised columns have negative values: leave out --scale".into()),
+                };
+            }
+            ErrorKind::Domain { kernel, row, column, constraint, .. } => {
+                format!("{} does not satisfy {constraint}, which {kernel} needs", at(*row, *column))
+            }
             _ => format!("{}: {error}", self.source),
         };
         Failure::Error { message, help: help(&error) }

@@ -15,8 +15,6 @@ use crate::spec::is_of_gram;
 
 /// Data is read batch by batch when so many copies of it exceed the memory: the table, and the points made of it.
 const COPIES: u64 = 3;
-/// The number of rows that a plan assumes where it is not known.
-const ASSUMED_ROWS: u64 = 1_000_000;
 
 /// Rows of either kind.
 #[allow(clippy::large_enum_variant)] // there is one per run
@@ -109,7 +107,10 @@ impl Rows {
         match self {
             Rows::Whole(input) => input.describe(),
             Rows::Batched(rows) => {
-                let known = rows.stream.rows().map_or("unknown number of rows".to_string(), |n| format!("{n} rows"));
+                let known = rows
+                    .stream
+                    .rows()
+                    .map_or("unknown number of rows".to_string(), |n| mercer_view::plural(n as usize, "row"));
                 format!("{}: {known} x {}, read batch by batch", self.source(), numeric_columns(self.d()))
             }
         }
@@ -164,8 +165,8 @@ impl Rows {
             Rows::Batched(rows) => match &rows.mapped {
                 Some(mapped) => spec.plan(&mapped_source(mapped), exec),
                 None => {
-                    let rows = rows.stream.rows().unwrap_or(ASSUMED_ROWS);
-                    spec.plan(&Source::Batches(&mut Sizes { d: self.d(), n: rows }), exec)
+                    let mut sizes = Sizes { d: self.d(), n: rows.stream.rows() };
+                    spec.plan(&Source::Batches(&mut sizes), exec)
                 }
             },
         }
@@ -179,88 +180,88 @@ impl Rows {
         }
     }
 
-    /// Hands over the label columns and the scores of all rows, part by part. With `fitted`, the model was fitted to
-    /// these very rows; else its columns are looked for among those of the data. Returns notes.
-    pub(crate) fn each_scored(
-        &self,
-        saved: &SavedModel,
-        fitted: bool,
-        errors: bool,
-        watch: &Watch,
-        exec: &Exec,
-        take: &mut dyn FnMut(Table) -> Result<()>,
-    ) -> Result<Vec<String>> {
-        let scored = |input: &Input, fitted: bool| -> Result<Table> {
-            let scores = match fitted {
-                true => saved.model.fitted_scores(&input.points, exec),
-                false => saved.model.transform(&input.points, exec),
+    /// Scores of the rows that the model was fitted to, where they are in memory.
+    pub(crate) fn fitted_scores(&self, model: &mercer::AnyModel, exec: &Exec) -> Result<Option<Points<f64>>> {
+        match self {
+            Rows::Whole(input) => model.fitted_scores(&input.points, exec).map(Some).map_err(|e| input.about(e)),
+            Rows::Batched(_) => Ok(None),
+        }
+    }
+
+    /// Hands over the label columns and the scores of all rows, part by part; returns notes.
+    fn each_scored(&self, job: &Scored<'_>, take: &mut dyn FnMut(Table) -> Result<()>) -> Result<Vec<String>> {
+        let scored = |input: &Input, known: Option<&Points<f64>>| -> Result<Table> {
+            let mut table = match known {
+                Some(scores) => Table::of_points(scores, component),
+                None => {
+                    let scores = job.saved.model.transform(&input.points, job.exec).map_err(|e| input.about(e))?;
+                    Table::of_points(&scores, component)
+                }
             };
-            let mut table = Table::of_points(&scores.map_err(|e| input.about(e))?, component);
-            if errors {
-                let errors = saved.model.squared_errors(&input.points).map_err(|e| input.about(e))?;
-                table.columns.push(Column::numbers("squared_error", errors));
+            if job.errors {
+                let errors = job.saved.model.squared_errors_with(&input.points, job.exec);
+                table.columns.push(Column::numbers("squared_error", errors.map_err(|e| input.about(e))?));
             }
             input.beside(table)
         };
         match self {
             Rows::Whole(input) => {
-                take(scored(input, fitted)?)?;
+                take(scored(input, job.known)?)?;
                 Ok(input.notes())
             }
             Rows::Batched(rows) => {
-                let wanted = (!fitted).then_some(saved);
-                rows.each(wanted, true, watch, |batch| take(scored(&batch, false)?))
+                let wanted = (!job.fitted).then_some(job.saved);
+                rows.each(wanted, true, job.watch, |batch| take(scored(&batch, None)?))
             }
         }
     }
 
-    /// Writes the scores of all rows.
+    /// Writes the scores of all rows; returns notes.
     pub(crate) fn write_scores<W: std::io::Write + Send + 'static>(
         &self,
-        saved: &SavedModel,
-        fitted: bool,
-        errors: bool,
+        job: &Scored<'_>,
         mut out: TableWriter<W>,
-        watch: &Watch,
-        exec: &Exec,
     ) -> Result<(TableWriter<W>, Vec<String>)> {
-        let notes = self.each_scored(saved, fitted, errors, watch, exec, &mut |table| Ok(out.write(&table)?))?;
+        let notes = self.each_scored(job, &mut |table| Ok(out.write(&table)?))?;
         Ok((out, notes))
     }
 
     /// Writes the scores of all rows to standard output; returns notes.
-    #[allow(clippy::too_many_arguments)]
     pub(crate) fn print_scores(
         &self,
-        saved: &SavedModel,
-        fitted: bool,
-        errors: bool,
+        job: &Scored<'_>,
         format: Format,
-        watch: &Watch,
-        exec: &Exec,
         terminal: &mut Terminal,
     ) -> Result<Vec<String>> {
         if self.is_whole() {
-            let mut print = |table: Table| terminal.data(&write_table(&table, format)?);
-            return self.each_scored(saved, fitted, errors, watch, exec, &mut print);
+            return self.each_scored(job, &mut |table| terminal.data(&write_table(&table, format)?));
         }
-        let out = TableWriter::new(std::io::stdout(), format);
-        let (out, notes) = self.write_scores(saved, fitted, errors, out, watch, exec)?;
+        let (out, notes) = self.write_scores(job, TableWriter::new(std::io::stdout(), format))?;
         out.finish_forward()?;
         Ok(notes)
     }
 
-    /// The plot of the scores, where the rows are in memory.
-    pub(crate) fn scores_figure(&self, saved: &SavedModel, args: &FitArgs, exec: &Exec) -> Result<Option<Figure>> {
-        let Rows::Whole(input) = self else { return Ok(None) };
-        let scores = saved.model.fitted_scores(&input.points, exec).map_err(|e| input.about(e))?;
-        if scores.d() == 0 {
-            return Ok(None);
-        }
+    /// The plot of the scores of rows in memory.
+    pub(crate) fn scores_figure(&self, saved: &SavedModel, args: &FitArgs, scores: &Points<f64>) -> Option<Figure> {
+        let Rows::Whole(input) = self else { return None };
         let colour = class_column(input, &args.data).map_or(Colour::None, Colour::of);
         let title = format!("{}: {}", input.source, mercer_view::title(&saved.model));
-        Ok(Some(mercer_view::scores(&title, &scores, Some(&saved.model), &colour, Axes::default(), None)))
+        let axes = Axes::default();
+        (scores.d() > 0).then(|| mercer_view::scores(&title, scores, Some(&saved.model), &colour, axes, None))
     }
+}
+
+/// What scores are written of, and how.
+pub(crate) struct Scored<'a> {
+    pub(crate) saved: &'a SavedModel,
+    /// Whether the model was fitted to these very rows; else its columns are looked for among those of the data.
+    pub(crate) fitted: bool,
+    /// Scores that are known already.
+    pub(crate) known: Option<&'a Points<f64>>,
+    /// Whether the squared error of each row is written beside.
+    pub(crate) errors: bool,
+    pub(crate) watch: &'a Watch,
+    pub(crate) exec: &'a Exec,
 }
 
 /// Points, or a Gram matrix where there is no kernel.
@@ -278,7 +279,7 @@ fn mapped_source(mapped: &MappedNpy) -> Source<'_> {
 /// The sizes of batches, for a plan.
 struct Sizes {
     d: usize,
-    n: u64,
+    n: Option<u64>,
 }
 
 impl Batches for Sizes {
@@ -287,7 +288,7 @@ impl Batches for Sizes {
     }
 
     fn n(&self) -> Option<u64> {
-        Some(self.n)
+        self.n
     }
 
     fn each(&mut self, _: &mut dyn FnMut(AnyPoints<'_>) -> mercer::Result<()>) -> mercer::Result<()> {

@@ -7,7 +7,7 @@ use crate::args::{FromArg, OutputArgs, ReconstructArgs, RunArgs, TransformArgs};
 use crate::input::{self, exec};
 use crate::output::{Failure, Outcome, Result, Terminal, line};
 use crate::progress::Watch;
-use crate::rows::{Rows, refuse_npy_on_stdout};
+use crate::rows::{Rows, Scored, refuse_npy_on_stdout};
 use mercer_view::{component, short};
 
 pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
@@ -19,14 +19,15 @@ pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Term
         true => (Watch::none(), exec(run)),
         false => Watch::of_rows(terminal.is_quiet(), exec(run)),
     };
+    let job = Scored { saved: &saved, fitted: false, known: None, errors: args.errors, watch: &watch, exec: &exec };
     let notes = if output == "-" {
         if !rows.is_whole() {
             refuse_npy_on_stdout(Some(output), format)?;
         }
-        rows.print_scores(&saved, false, args.errors, format, &watch, &exec, terminal)?
+        rows.print_scores(&job, format, terminal)?
     } else {
         let out = TableWriter::new(Outputs::stage_file(output)?, format);
-        let (out, notes) = rows.write_scores(&saved, false, args.errors, out, &watch, &exec)?;
+        let (out, notes) = rows.write_scores(&job, out)?;
         let mut outputs = Outputs::new();
         outputs.join(out.finish()?)?;
         outputs.commit()?;

@@ -218,6 +218,22 @@ fn explain_prints_the_plan_and_stops() {
 }
 
 #[test]
+fn points_that_a_kernel_does_not_take_are_named() {
+    let run = Run::new();
+    let rows: String = (1..=60).map(|i| format!("{},{}\n", i, if i == 42 { -3 } else { i % 7 })).collect();
+    run.put("counts.csv", &format!("a,b\n{rows}"));
+    for more in [&[][..], &["--stream", "--approx", "nystroem=10"]] {
+        let words = [&["fit", "counts.csv", "--kernel", "chi2", "-k", "2"][..], more].concat();
+        has(&run.fails(1, &words), &["row 42, column 'b'", "-3e0", "value >= 0", "chi2"]);
+    }
+    has(&run.fails(1, &["fit", "counts.csv", "--kernel", "chi2", "--scale"]), &["--scale"]);
+    // What a fit refuses, its plan refuses, before the data is read.
+    let sigmoid = ["fit", "counts.csv", "--stream", "--kernel", "sigmoid", "--explain"];
+    assert_eq!(run.output(&sigmoid).status.code(), Some(1));
+    has(&run.ok(&["fit", "counts.csv", "--stream", "--explain"]), &["unknown number of", "batch by batch"]);
+}
+
+#[test]
 fn explain_and_fit_agree_on_what_fits() {
     let run = Run::new();
     let mut seen = std::collections::BTreeSet::new();

@@ -93,6 +93,11 @@ struct Negative {
 }
 
 impl SavedModel {
+    /// The spec, unless it holds points: the model has them already, and the header of the file is not for them.
+    fn stored_spec(&self) -> Option<Spec> {
+        self.spec.clone().filter(|spec| !spec.has_points())
+    }
+
     /// The bytes of the file.
     ///
     /// # Errors
@@ -118,7 +123,7 @@ impl SavedModel {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
-                    spec: self.spec.clone(),
+                    spec: self.stored_spec(),
                     spectrum: Some(SpectrumFacts {
                         n: p.n,
                         rank: p.rank,
@@ -155,7 +160,7 @@ impl SavedModel {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
-                    spec: self.spec.clone(),
+                    spec: self.stored_spec(),
                     spectrum: Some(SpectrumFacts {
                         n: p.n,
                         rank: p.rank,
@@ -188,7 +193,7 @@ impl SavedModel {
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
-                    spec: self.spec.clone(),
+                    spec: self.stored_spec(),
                     spectrum: None,
                     model: Kind::Nystroem { kernel: model.kernel().clone() },
                 }

@@ -47,8 +47,9 @@ pub(crate) fn fit_gram(
 ) -> PyResult<Model> {
     let gram = points(&gram)?;
     let gram = py.detach(|| gram.to_f64());
+    let asked = spec.0.clone();
     let fitted = work_apart(py, &options, move |exec| spec.0.fit(Source::gram(&gram), exec))?;
-    Ok(Model::new(fitted.model))
+    Ok(Model::of(fitted.model, asked))
 }
 
 /// A symmetric operator that is a function of the user's: blocks of vectors in, blocks of vectors out.
@@ -116,8 +117,9 @@ pub(crate) fn fit_operator(
 #[pyfunction]
 pub(crate) fn fit_sparse(py: Python<'_>, spec: PySpec, x: SparseRows<'_>, options: Options) -> PyResult<Model> {
     let x = x.points()?;
+    let asked = spec.0.clone();
     let fitted = work_apart(py, &options, move |exec| spec.0.fit(Source::Sparse(&x), exec))?;
-    Ok(Model::new(fitted.model))
+    Ok(Model::of(fitted.model, asked))
 }
 
 /// Orthonormal rows, and others after them so that there are `width`.

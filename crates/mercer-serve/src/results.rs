@@ -215,7 +215,12 @@ fn made(result: &FitResult, name: &str, axes: Axes, seed: u64, exec: &Exec) -> R
             (csv(&table)?, "text/csv", format!("{base}.eigenvalues.csv"))
         }
         "model" => {
-            let saved = SavedModel { model: model.clone(), columns: columns.clone(), front: None, spec: None };
+            let saved = SavedModel {
+                model: model.clone(),
+                columns: columns.clone(),
+                front: None,
+                spec: recipe.kernel().ok().map(|kernel| recipe.spec(kernel)),
+            };
             (saved.to_bytes()?, "application/octet-stream", format!("{base}.mercer.safetensors"))
         }
         "report.html" => {

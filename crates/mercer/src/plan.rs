@@ -348,11 +348,20 @@ impl Plan {
             PlannedRoute::Landmarks(_) => format!("kernel PCA by {} landmarks", self.features),
             PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
                 let route = self.route.name();
-                format!("PCA of {} points with {} features by the {route} route", self.n, self.features)
+                format!("PCA of {} with {} features by the {route} route", points(self.n), self.features)
             }
         };
         exec.allow(self.bytes, what, remedy)?;
         Ok(self)
+    }
+}
+
+/// A number of points, which batches need not know beforehand.
+fn points(n: usize) -> String {
+    match n {
+        usize::MAX => "an unknown number of points".into(),
+        1 => "1 point".into(),
+        n => format!("{n} points"),
     }
 }
 
@@ -361,10 +370,10 @@ impl fmt::Display for Plan {
         writeln!(f, "route      {} ({})", self.route.name(), self.why)?;
         match &self.route {
             PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
-                writeln!(f, "size       {} points, {} features", self.n, self.features)?;
+                writeln!(f, "size       {}, {} features", points(self.n), self.features)?;
             }
             PlannedRoute::Landmarks(_) => {
-                writeln!(f, "size       {} points, at most {} landmarks", self.n, self.features)?;
+                writeln!(f, "size       {}, at most {} landmarks", points(self.n), self.features)?;
             }
             PlannedRoute::Dense => writeln!(f, "size       {} points", self.n)?,
             PlannedRoute::Passes(p) => {
@@ -381,7 +390,10 @@ impl fmt::Display for Plan {
             }
         }
         writeln!(f, "memory     about {} besides the data", Bytes(self.bytes))?;
-        write!(f, "work       about {:.1e} floating-point operations", self.flops)
+        match self.n {
+            usize::MAX => write!(f, "work       proportional to the number of points"),
+            _ => write!(f, "work       about {:.1e} floating-point operations", self.flops),
+        }
     }
 }
 

@@ -226,9 +226,9 @@ impl<'a> Search<'a> {
         let Some((gamma, bound, points, standardise)) = Search::parts(model) else {
             let of = model.kernel().map_or("no named kernel".into(), |k| format!("the kernel {k}"));
             return Err(ErrorKind::Unsupported {
-                what: format!("pre-images exist for the gaussian kernel only; this model has {of}"),
+                what: format!("pre-images exist for the gaussian kernel with one width only; this model has {of}"),
                 remedy:
-                    "fit the gaussian kernel; or use PCA, or an explicit embedding, whose features are reconstructed"
+                    "fit the gaussian kernel with one width; or use PCA, or an explicit embedding, whose features are reconstructed"
                         .into(),
             }
             .into());

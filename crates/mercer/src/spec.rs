@@ -179,6 +179,11 @@ impl Spec {
         }
     }
 
+    /// Whether it holds points of its own: given landmarks.
+    pub fn has_points(&self) -> bool {
+        matches!(self, Spec::KernelPca(kernel) if kernel.has_given_landmarks())
+    }
+
     /// What a fit of this source will do and need.
     ///
     /// # Errors
@@ -289,7 +294,10 @@ impl KernelPca {
         };
         let spec = self.clone().landmarks(landmarks.clone());
         let mut survey = Survey::new(batches.d(), spec.sample_size(), 0);
-        batches.each(&mut |batch| survey.update_any(batch, exec))?;
+        batches.each(&mut |batch| {
+            spec.check_domain(batch)?; // here, where the row is known
+            survey.update_any(batch, exec)
+        })?;
         let basis = spec.basis(&survey, exec)?;
         let mut state = LandmarkState::new(&basis);
         batches.each(&mut |batch| state.update_any(&basis, batch, exec))?;

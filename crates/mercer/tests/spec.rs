@@ -34,6 +34,8 @@ fn a_spec_reads_back_as_itself() {
         r#"{"method": "kernel_pca", "kernel": "gausian"}"#,
         r#"{"method": "pca", "components": "some"}"#,
         r#"{"method": "lda"}"#,
+        r#"{"method": "pca", "tolerence": 1e-3}"#,
+        r#"{"method": "kernel_pca", "kernel": "rbf", "component": 2}"#,
     ] {
         assert!(serde_json::from_str::<Spec>(wrong).is_err(), "{wrong}");
     }

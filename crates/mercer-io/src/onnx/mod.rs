@@ -263,7 +263,11 @@ impl<'a> Pair<'a> {
                     self.graph.node("Where", &[&positive, &one, &zero])
                 }
                 Statistic::Tanimoto => self.constant_of_own(&own, 1.0),
-                _ => self.constant_of_own(&own, 0.0),
+                Statistic::SquaredDistance
+                | Statistic::ScaledDistance(_)
+                | Statistic::CircleDistance(_)
+                | Statistic::L1
+                | Statistic::ChiSquared => self.constant_of_own(&own, 0.0),
             };
         }
         let x = self.x.clone();
@@ -303,7 +307,11 @@ impl<'a> Pair<'a> {
                 let wound = Points::from_fn(points.n(), 2 * d, |i, j| {
                     if j < d { angle(points.row(i)[j], 0.25) } else { angle(points.row(i)[j - d], 0.0) }
                 });
-                let phase = self.graph.with("Mul", &x, "rate", TAU / period);
+                // The remainder first, so that points many periods away keep their digits.
+                let turns = self.graph.with("Div", &x, "period", period);
+                let whole = self.graph.node("Floor", &[&turns]);
+                let part = self.graph.node("Sub", &[&turns, &whole]);
+                let phase = self.graph.with("Mul", &part, "turn", TAU);
                 let quarter = self.graph.with("Add", &phase, "quarter", TAU / 4.0);
                 let (cosine, sine) = (self.graph.node("Sin", &[&quarter]), self.graph.node("Sin", &[&phase]));
                 let both = self.graph.node("Concat", &[&cosine, &sine]);

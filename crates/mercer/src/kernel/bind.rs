@@ -1,7 +1,8 @@
 //! Binding: a kernel and points become a kernel of numbers.
 
-use super::rounding;
+use super::rounding::{self, Slope};
 use super::rules::{Choice, Rules, SEED, pair};
+use super::statistic::Statistic;
 use super::{Domain, Kernel, Leaf};
 use crate::error::{Error, ErrorKind, Result};
 use crate::points::{Points, PointsRef};
@@ -128,6 +129,13 @@ impl Bound {
         &self.shift
     }
 
+    /// Whether a leaf is a smooth function of the squared distance of the points as they are.
+    pub(crate) fn uses_plain_distances(&self) -> bool {
+        let plain =
+            |leaf: &Leaf| leaf.statistic() == Statistic::SquaredDistance && matches!(leaf.slope(), Slope::At(_));
+        self.kernel.leaves().into_iter().any(plain)
+    }
+
     pub(crate) fn has_linear_term(&self) -> bool {
         has_linear_term(&self.kernel)
     }
@@ -172,7 +180,7 @@ fn middle_point(x: &Points<f64>) -> Vec<f64> {
 }
 
 /// Refuses points that the kernel is not defined for.
-fn check_domain<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>) -> Result<()> {
+pub(crate) fn check_domain<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>) -> Result<()> {
     match kernel.domain() {
         Domain::All => Ok(()),
         Domain::NonNegative => {

@@ -4,7 +4,7 @@
 //! Binding it to points ([`Bound`]) turns automatic parameters into checked numbers. Each kernel has a file of its own in
 //! `kernels/`; [`registry`] is the table of them.
 
-mod bind;
+pub(crate) mod bind;
 mod expr;
 mod formula;
 pub(crate) mod kernels;

@@ -7,8 +7,9 @@ use super::Kernel;
 pub(crate) enum Slope {
     /// The kernel is no function of a squared distance.
     Unused,
-    /// There is no bound near distance 0: distances are computed coordinate by coordinate.
-    NotSmooth,
+    /// There is no bound near distance 0: distances are computed coordinate by coordinate. `lipschitz`: the kernel
+    /// changes by at most as much as the distance itself, so that rounded points do no harm.
+    NotSmooth { lipschitz: bool },
     /// This bound.
     At(f64),
 }
@@ -77,7 +78,7 @@ pub(crate) fn allows_f32(kernel: &Kernel, d: usize, square: f64) -> bool {
     let parts = match kernel {
         Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().all(|k| allows_f32(k, d, square)),
         Kernel::Scaled(_, k) | Kernel::Normalised(k) => allows_f32(k, d, square),
-        Kernel::Leaf(_) => true,
+        Kernel::Leaf(leaf) => leaf.slope() != (Slope::NotSmooth { lipschitz: false }),
     };
     parts && in_range(square) && in_range(value) && error <= 1e3 * value
 }
@@ -100,7 +101,7 @@ impl Products {
                 let (lens, _) = leaf.statistic().by_tiles();
                 let of_distance = (2 * lens.dimensions(d) + 8) as f64 + lens.error();
                 let error = match leaf.slope() {
-                    Slope::Unused | Slope::NotSmooth => 0.0,
+                    Slope::Unused | Slope::NotSmooth { .. } => 0.0,
                     Slope::At(slope) => of_distance * slope,
                 };
                 Products { value: 1.0, error }

@@ -67,8 +67,8 @@ impl Lens {
             Lens::Plain => 0.0,
             // Each coordinate is rounded twice: 2 |u-v| 2 eps |u|, and |u-v| <= 2 |u|.
             Lens::Unit | Lens::Scaled(_) => 8.0,
-            // The remainder is exact; division, product, sine and cosine round: at most 4 eps per coordinate.
-            Lens::Circle(_) => 32.0,
+            // The remainder is exact; division, product, sine and cosine round: at most 8 eps per coordinate.
+            Lens::Circle(_) => 64.0,
         }
     }
 

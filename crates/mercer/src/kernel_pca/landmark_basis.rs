@@ -1,9 +1,10 @@
 //! The fixed part of a streaming fit: landmarks, and the map from kernel values with them to features (MATHS.md, M20).
 
 use super::landmark_choice::SAMPLED;
+use super::planning::refuse_indefinite;
 use crate::block::Block;
 use crate::eigen::check_range;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch};
@@ -67,16 +68,7 @@ impl LandmarkBasis {
         f32: bool,
         exec: &Exec,
     ) -> Result<Self> {
-        if !bound.kernel().is_psd() {
-            return Err(ErrorKind::Unsupported {
-                what: format!(
-                    "kernel '{}' may have negative eigenvalues, and landmarks need one that has none",
-                    bound.kernel()
-                ),
-                remedy: "fit it exactly, or choose a positive semi-definite kernel".into(),
-            }
-            .into());
-        }
+        refuse_indefinite(bound.kernel())?;
         let inner = Gram::of_points(&bound, landmarks.clone()).to_matrix(exec)?;
         let m = inner.n();
         let largest = (0..m).map(|i| inner.at(i, i)).fold(0.0, f64::max);

@@ -24,7 +24,7 @@ pub(super) const SAMPLED: usize = 64;
 const PER_LANDMARK: usize = 8;
 const LEAST_SAMPLE: usize = 4000;
 /// From so many points on, kernel values with landmarks are computed in f32 where that is good enough.
-const F32_FROM: u64 = 50_000;
+const SUMS_IN_F32_FROM: u64 = 50_000;
 /// The share of a stated trace error that the sample has to be below, since it flatters itself.
 const MARGIN: f64 = 0.8;
 
@@ -72,7 +72,7 @@ impl KernelPca {
         let sample = Standardise::apply(standardise.as_ref(), sample.view());
         exec.run(|| {
             let bound = Bound::new(kernel, &sample)?;
-            self.basis_of(bound, standardise, &sample, &landmarks, survey.n() >= F32_FROM, exec)
+            self.basis_of(bound, standardise, &sample, &landmarks, survey.n() >= SUMS_IN_F32_FROM, exec)
         })
     }
 
@@ -129,7 +129,7 @@ impl KernelPca {
             Some(_) => Bound::new(kernel, &Standardise::apply(standardise.as_ref(), x))?,
             None => Bound::new(kernel, x)?,
         };
-        let many = x.n() as u64 >= F32_FROM;
+        let many = x.n() as u64 >= SUMS_IN_F32_FROM;
         let stated = if let Landmarks::TraceError(stated) = landmarks { Some(*stated) } else { None };
         let (mut aim, mut before) = (landmarks.clone(), 0);
         loop {

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::kernel::Kernel;
+use crate::kernel::bind::check_domain;
 use crate::op::SymOp;
 use crate::options::{Approx, Landmarks};
 use crate::plan::Plan;
@@ -50,6 +51,7 @@ use crate::spectrum::Components;
 /// # Ok::<(), mercer::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct KernelPca {
     /// `None` for a Gram matrix, an operator or a function of the user's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,6 +162,11 @@ impl KernelPca {
         self.standardise
     }
 
+    /// Whether landmarks are given as points.
+    pub(crate) fn has_given_landmarks(&self) -> bool {
+        matches!(self.approx, Approx::Landmarks(Landmarks::Given(_)))
+    }
+
     /// Whether nothing but exact components will do.
     pub fn is_exact(&self) -> bool {
         self.approx == Approx::None
@@ -174,6 +181,15 @@ impl KernelPca {
             }
             .into()
         })
+    }
+
+    /// Refuses points that the kernel is not defined for; standardised ones are checked later.
+    pub(crate) fn check_domain(&self, x: AnyPoints<'_>) -> Result<()> {
+        match (self.kernel_or_refuse()?, x) {
+            _ if self.standardise => Ok(()),
+            (kernel, AnyPoints::F64(x)) => check_domain(kernel, x),
+            (kernel, AnyPoints::F32(x)) => check_domain(kernel, x),
+        }
     }
 
     /// Refuses a kernel beside data that has one of its own.

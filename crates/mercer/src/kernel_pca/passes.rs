@@ -1,6 +1,7 @@
 //! The leading eigenpairs by passes over a Gram matrix that is not stored.
 
 use super::finish::{Ending, Weights};
+use super::planning::computes_all_if_negative;
 use super::{KernelPca, KernelPcaModel};
 use crate::eigen::{Certificate, Found, Known, Problem, Wanted, check_range, rounding_of_products, sign, solve};
 use crate::error::{Error, Result, check_finite};
@@ -68,7 +69,7 @@ impl KernelPca {
         found.passes = *made;
         let largest = found.values.first().map_or(0.0, |v| v.abs()) * found.unit;
         let negative = -found.smallest * found.unit > 4.0 * facts.rounding(found.norm, largest);
-        if !facts.definite && negative && plan.dense_fits && self.looks_at_negative(n) {
+        if !facts.definite && negative && plan.dense_fits && computes_all_if_negative(n) {
             return Ok(Outcome::Again(Replan::Negative));
         }
         let Components::Share(share) = self.components else { return Ok(Outcome::Found(Box::new(found), k)) };

@@ -13,7 +13,7 @@ use crate::spectrum::Components;
 const DENSE_UP_TO: usize = 600;
 const DENSE_UP_TO_GIVEN: usize = 2000;
 /// Up to this many points all eigenvalues of a kernel that may have negative ones are computed: that takes seconds.
-const WHOLE_UP_TO: usize = 4000;
+const ALL_EIGENVALUES_UP_TO: usize = 4000;
 /// Tolerances above this can be reached with passes in f32.
 const F32_ABOVE: f64 = 1e-9;
 /// Work beyond which [`Approx::Auto`] takes landmarks, in floating-point operations: about half an hour on two cores.
@@ -112,6 +112,7 @@ impl KernelPca {
     fn landmark_plan(&self, shape: Shape, landmarks: Landmarks, why: &str, exec: &Exec) -> Result<Plan> {
         landmarks.validate()?;
         self.validate()?;
+        refuse_indefinite(self.kernel_or_refuse()?)?;
         let most = match landmarks {
             Landmarks::TraceError(_) => room(shape.n.min(MOST_SAMPLE), exec).min(shape.n),
             Landmarks::Uniform(_) | Landmarks::KMeans(_) | Landmarks::RpCholesky(_) | Landmarks::Given(_) => {
@@ -141,7 +142,9 @@ impl KernelPca {
             _ if self.dense => (usize::MAX, "requested"),
             GramKind::Matrix | GramKind::Operator => (DENSE_UP_TO_GIVEN, "few points"),
             GramKind::Points if psd || !fits || n <= DENSE_UP_TO => (DENSE_UP_TO, "few points"),
-            GramKind::Points => (WHOLE_UP_TO, "the kernel may have negative eigenvalues, and points are not too many"),
+            GramKind::Points => {
+                (ALL_EIGENVALUES_UP_TO, "the kernel may have negative eigenvalues, and points are not too many")
+            }
         };
         let plan = match self.components.first_count() {
             None => dense("all components are requested".into()),
@@ -189,15 +192,11 @@ impl KernelPca {
                     .allow(exec, "ask for a smaller share of the variance, or raise the memory budget")?;
                 if let PlannedRoute::Passes(next) = &mut next.route {
                     next.cached = passes.cached; // tiles that are there stay there
+                    next.dense_fits = passes.dense_fits;
                 }
                 Ok(next)
             }
         }
-    }
-
-    /// Whether negative eigenvalues are worth a look at all of them.
-    pub(super) fn looks_at_negative(&self, n: usize) -> bool {
-        n <= WHOLE_UP_TO
     }
 
     /// The landmarks that are used where components are not exact: those asked for, or as many as are usual, fewer where
@@ -210,6 +209,23 @@ impl KernelPca {
         let fewer = std::iter::successors(Some(Landmarks::DEFAULT), |m| Some(m * 4 / 5));
         Landmarks::KMeans(fewer.take_while(|m| *m >= LEAST_LANDMARKS).find(fits).unwrap_or(LEAST_LANDMARKS))
     }
+}
+
+/// Whether all eigenvalues are computed once negative ones are met.
+pub(super) fn computes_all_if_negative(n: usize) -> bool {
+    n <= ALL_EIGENVALUES_UP_TO
+}
+
+/// Refuses landmarks for a kernel that may have negative eigenvalues.
+pub(super) fn refuse_indefinite(kernel: &Kernel) -> Result<()> {
+    if kernel.is_psd() {
+        return Ok(());
+    }
+    Err(ErrorKind::Unsupported {
+        what: format!("kernel '{kernel}' may have negative eigenvalues, and landmarks need one that has none"),
+        remedy: "fit it exactly, or choose a positive semi-definite kernel".into(),
+    }
+    .into())
 }
 
 /// As many landmarks as there is room for beside the factor that chooses them among n points, at least a few.

@@ -305,7 +305,10 @@ impl LandmarkBasis {
         Ok(BlockFacts {
             diagonal: (0..rows.n()).map(|i| tile::self_value(how, &rows, i)).collect(),
             square: rows.points().rows().map(|r| norm(r, None)).fold(0.0, f64::max),
-            reach: rows.points().rows().map(|r| norm(r, Some(shift))).fold(rows.reach(), f64::max),
+            reach: match self.bound.uses_plain_distances() {
+                true => rows.points().rows().map(|r| norm(r, Some(shift))).fold(rows.reach(), f64::max),
+                false => rows.reach(),
+            },
         })
     }
 

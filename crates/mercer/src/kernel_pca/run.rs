@@ -119,6 +119,7 @@ impl KernelPca {
         if gram.n() < 2 {
             return Err(ErrorKind::TooFew { what: "points", found: gram.n(), needed: 2 }.into());
         }
+        check_plan(&plan, gram.n())?;
         let error = gram.entry_error();
         let own_key = if exec.has_journal() { gram.fingerprint() } else { 0 };
         if let Some(passes) = plan.passes()
@@ -132,6 +133,7 @@ impl KernelPca {
 
     /// An operator of the user's.
     pub(crate) fn run_op(&self, plan: Plan, op: &dyn SymOp, exec: &Exec) -> Result<KernelPcaModel> {
+        check_plan(&plan, op.n())?;
         exec.run(|| {
             let features = Features::GramRow { n: op.n() };
             if let Some(passes) = plan.passes()
@@ -185,6 +187,17 @@ impl KernelPca {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Refuses a plan of other sizes, or of a route that a Gram matrix has not.
+fn check_plan(plan: &Plan, n: usize) -> Result<()> {
+    match plan.route {
+        PlannedRoute::Dense | PlannedRoute::Passes(_) if plan.n == n => Ok(()),
+        PlannedRoute::Dense | PlannedRoute::Passes(_) => Err(Error::shape("points of the plan", plan.n, n)),
+        PlannedRoute::Landmarks(_) | PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
+            Err(not_of_this(plan))
         }
     }
 }

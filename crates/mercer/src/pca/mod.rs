@@ -47,7 +47,7 @@ use decompose::{Decomposed, Location};
 /// # Ok::<(), mercer::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Pca {
     components: Components,
     center: bool,
@@ -232,8 +232,14 @@ impl Pca {
     /// # Errors
     /// As [`Pca::plan`].
     pub fn plan_batches(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        self.components.validate("pca")?;
+        self.embedding.validate()?;
         let route = if self.route == Route::Auto { Route::Covariance } else { self.route };
-        self.clone().route(route).plan(n, d, exec)
+        // Batches are embedded one by one.
+        let features = self.embedding.features(d).unwrap_or(u128::MAX);
+        let plan = self.clone().route(route).plan_features(n, features, exec)?;
+        let why = "the data is read batch by batch".to_string();
+        Ok(if self.route == Route::Auto { Plan { why, ..plan } } else { plan })
     }
 
     pub(crate) fn run_planned(&self, plan: Plan, x: AnyPoints<'_>, exec: &Exec) -> Result<PcaModel> {
@@ -307,7 +313,7 @@ impl Pca {
         if let Some(lost) = found.lost_digits(k, route).filter(|_| self.route == Route::Auto) {
             let plan = Plan::pca(n, phi.d() as u128, Route::Svd);
             if plan.bytes <= u128::from(exec.memory_budget()) {
-                notes.push(format!("{} route left for svd: {lost}", route.name()));
+                notes.push(format!("{} route replaced by svd: {lost}", route.name()));
                 route = Route::Svd;
                 found = location.decompose(phi, None, route, exec)?;
                 k = self.components.count(&found.eigenvalues, found.total(), most);

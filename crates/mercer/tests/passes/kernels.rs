@@ -133,3 +133,22 @@ fn every_kernel_goes_through_f32_and_back() -> Result<()> {
     assert!(wrong.is_empty(), "{wrong:#?}");
     Ok(())
 }
+
+#[test]
+fn mapped_points_go_through_f32_whatever_their_units() -> Result<()> {
+    // Only the mapped points matter: the plain ones are far apart in units of any width.
+    let x = blobs(2000, 4, 5, 37);
+    let x = Points::from_fn(x.n(), x.d(), |i, j| 1e4 * x.row(i)[j] + 1e6);
+    for text in ["gaussian(length=[2e4, 2e4, 3e4, 1e4])", "periodic(period=1e5)", "cosine", "tanimoto"] {
+        let model = leading(text, 3, &x)?;
+        assert!(model.certificate().passes().f32 > 0, "{text}: no pass in f32");
+        let values = dense(&model, &x)?;
+        let values = values.spectrum().eigenvalues();
+        let wrong = lies(&model, values, 30.0 * f64::EPSILON * values[0]);
+        assert!(wrong.is_empty(), "{text}: {wrong:#?}");
+    }
+    // A power below 1 tells points apart that f32 makes equal.
+    let model = leading("gamma_exponential(power=0.3, length=1e4)", 3, &x)?;
+    assert_eq!(model.certificate().passes().f32, 0);
+    Ok(())
+}

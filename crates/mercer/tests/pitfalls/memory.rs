@@ -108,7 +108,7 @@ fn the_automatic_route_stays_where_it_is_when_svd_does_not_fit() -> Result<()> {
         let small = Exec::new().memory(u64::try_from(between).expect("some kB"));
         let free = pca.fit(x)?;
         assert_eq!(free.route(), Route::Svd);
-        assert!(free.notes().iter().any(|n| n.contains("left for svd")), "{:?}", free.notes());
+        assert!(free.notes().iter().any(|n| n.contains("replaced by svd")), "{:?}", free.notes());
         let bound = pca.fit_with(x, &small)?;
         assert_eq!(bound.route(), route);
         let note = bound.notes().iter().find(|n| n.contains("loses digits")).expect("a note");

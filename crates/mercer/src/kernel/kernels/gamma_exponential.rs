@@ -94,7 +94,7 @@ impl LeafKernel for GammaExponential {
     }
 
     fn slope(&self) -> Slope {
-        Slope::NotSmooth
+        Slope::NotSmooth { lipschitz: self.power >= 1.0 }
     }
 
     fn size(&self, _: usize, _: f64) -> Size {

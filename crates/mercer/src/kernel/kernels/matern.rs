@@ -182,7 +182,7 @@ impl LeafKernel for Matern {
     fn slope(&self) -> Slope {
         let over = self.length.or_nan().powi(-2);
         match self.nu {
-            Nu::Half => Slope::NotSmooth,
+            Nu::Half => Slope::NotSmooth { lipschitz: true },
             Nu::ThreeHalves => Slope::At(1.5 * over),
             Nu::FiveHalves => Slope::At(5.0 / 6.0 * over),
         }

@@ -18,6 +18,8 @@ pub(crate) enum DistanceMethod {
     Products,
 }
 
+/// The least squared norm of a point in f32 whose products with others keep their digits.
+const LEAST_NORM: f64 = 1e-30;
 /// Up to this many points, distances are computed by differences.
 pub(crate) const FEW: usize = 600;
 
@@ -128,14 +130,19 @@ impl Rows {
             let plain = view.lens == Lens::Plain;
             let raw = !plain || needs.raw || has_normalised(kernel);
             let mut out = View::new(view.lens.clone(), raw.then(|| rounded(view.raw())));
-            if plain {
+            if plain && (needs.centred || needs.distances || bound.has_linear_term()) {
                 out.centred = Some(less(view.raw(), bound.shift()));
             }
-            if plain || needs.distances {
+            if needs.distances {
                 out.measure(bound);
             }
             if needs.raw_norms {
-                out.raw_norms = view.raw().rows().map(|x| dot(x, x) as f32).collect();
+                let norms: Vec<f64> = view.raw().rows().map(|x| dot(x, x)).collect();
+                // Norms that f32 cannot hold would make different points equal: no point can be compared then.
+                if norms.iter().any(|v| *v > 0.0 && *v < LEAST_NORM) {
+                    out.far = (0..norms.len()).collect();
+                }
+                out.raw_norms = norms.into_iter().map(|v| v as f32).collect();
             }
             out
         });
