@@ -376,7 +376,7 @@ pub(crate) struct CompareArgs {
     #[arg(help_heading = "Comparison", long)]
     pub(crate) scale: bool,
     /// Number of k-means starts; the best one is used
-    #[arg(help_heading = "Comparison", long, default_value_t = mercer::KMeans::RESTARTS, value_name = "N")]
+    #[arg(help_heading = "Comparison", long, default_value_t = mercer::k_means::KMeans::RESTARTS, value_name = "N")]
     pub(crate) restarts: usize,
     /// Print as JSON
     #[arg(help_heading = "Output", long)]

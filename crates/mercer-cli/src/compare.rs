@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use mercer::{Agreement, Bound, Clusters, Gamma, KMeans, Kernel, KernelPca, Pca, Points};
+use mercer::k_means::{Agreement, Clusters, KMeans};
+use mercer::kernel::Bound;
+use mercer::{Gamma, Kernel, KernelPca, Pca, Points};
 use serde_json::json;
 
 use crate::args::{CompareArgs, RunArgs};

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &DataSetArgs, terminal: &mut Terminal) -> Result {
         return Ok(Outcome::Done);
     };
     let Some(set) = DATA_SETS.iter().find(|s| s.name == name) else {
-        let nearest = mercer::nearest(name, DATA_SETS.iter().map(|s| s.name));
+        let nearest = mercer::text::nearest(name, DATA_SETS.iter().map(|s| s.name));
         let help = match nearest {
             Some(near) => format!("did you mean '{near}'?"),
             None => format!("known: {}", DATA_SETS.iter().map(|s| s.name).collect::<Vec<_>>().join(", ")),

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use mercer::{Agreement, Exec, Gamma, KMeans, Kernel, KernelPca, Pca, Points};
+use mercer::k_means::{Agreement, KMeans};
+use mercer::{Exec, Gamma, Kernel, KernelPca, Pca, Points};
 use mercer_io::{Column, Format, Outputs, Table, read, write_table};
 
 use crate::args::{DemoArgs, RunArgs};

@@ -122,7 +122,7 @@ fn watched(
         Some(budget) => exec.memory(budget),
         None => exec,
     };
-    let fingerprint = mercer::fingerprint(points.as_slice());
+    let fingerprint = mercer::text::fingerprint(points.as_slice());
     let facts = [
         ("data", format!("{} x {} with fingerprint {fingerprint:016x}", points.n(), points.d())),
         ("seed", run.seed.to_string()),
@@ -163,7 +163,7 @@ fn explain(
     let out = &mut terminal.out;
     line(out, "data", data)?;
     line(out, "model", describe_spec(spec))?;
-    line(out, "budget", format!("{} (--memory)", mercer::Bytes(u128::from(exec.memory_budget()))))?;
+    line(out, "budget", format!("{} (--memory)", mercer::text::Bytes(u128::from(exec.memory_budget()))))?;
     match plan {
         Ok(plan) => {
             writeln!(out, "{plan}")?;

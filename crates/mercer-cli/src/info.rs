@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use mercer::{AnyModel, Certificate, Definiteness, Kind, Passes, Spectrum};
+use mercer::certificate::{BoundKind, Passes};
+use mercer::diagnose::Definiteness;
+use mercer::{AnyModel, Certificate, Spectrum};
 use mercer_io::{SavedModel, load_model};
 use serde_json::{Value, json};
 
@@ -52,7 +54,7 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
 
 /// The certificate in full.
 fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn Write) -> std::io::Result<()> {
-    if c.kind() == Kind::Unknown {
+    if c.kind() == BoundKind::Unknown {
         return Ok(()); // no bounds
     }
     let values = spectrum.eigenvalues();

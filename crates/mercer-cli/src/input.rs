@@ -246,7 +246,7 @@ pub(crate) fn kernel(args: &KernelArgs) -> Result<KernelChoice> {
         return Ok(KernelChoice::Precomputed);
     }
     let wrong = |e: mercer::Error| {
-        let help = match mercer::nearest(&text, [PRECOMPUTED]) {
+        let help = match mercer::text::nearest(&text, [PRECOMPUTED]) {
             Some(_) => Some(format!("did you mean '{PRECOMPUTED}'?")),
             None => e.help(),
         };
@@ -262,7 +262,7 @@ pub(crate) fn exec(run: &RunArgs) -> Exec {
 
 /// The budget: what was asked for, or 60 % of what the system says is free.
 pub(crate) fn memory(run: &RunArgs) -> u64 {
-    let free = || free_memory().map_or(mercer::DEFAULT_MEMORY, |free| free / 10 * 6);
+    let free = || free_memory().map_or(mercer::exec::DEFAULT_MEMORY, |free| free / 10 * 6);
     run.memory.unwrap_or_else(|| *run.budget.get_or_init(free))
 }
 

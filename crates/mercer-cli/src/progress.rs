@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mercer::{Exec, Progress};
+use mercer::Exec;
+use mercer::exec::Progress;
 use mercer_io::{Checkpoint, Task};
 
 use crate::args::FitArgs;
@@ -77,7 +78,7 @@ impl Watch {
                 }
             });
         });
-        let journal = Arc::clone(&checkpoint) as Arc<dyn mercer::Journal>;
+        let journal = Arc::clone(&checkpoint) as Arc<dyn mercer::exec::Journal>;
         let exec = exec.cancel(Arc::clone(&flag)).progress(report).journal(journal);
         let watch = Watch { checkpoint: Some(checkpoint), line };
         watch.line().flag = Some(flag);

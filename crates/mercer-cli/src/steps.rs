@@ -2,8 +2,11 @@
 
 use std::io::Write;
 
+use mercer::kernel::Bound;
 use mercer::op::centre;
-use mercer::{Block, Bound, Embedding, Exec, Gram, KernelPca, Moments, Pca, Points, SymOp};
+use mercer::op::{Gram, SymOp};
+use mercer::state::Moments;
+use mercer::{Block, Embedding, Exec, KernelPca, Pca, Points};
 
 use crate::args::{RunArgs, StepsArgs};
 use crate::input::{self, KernelChoice, exec, load};

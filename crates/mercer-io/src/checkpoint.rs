@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mercer::{Block, ErrorKind, Journal, PassResult, fingerprint};
+use mercer::exec::{Journal, PassResult};
+use mercer::text::fingerprint;
+use mercer::{Block, ErrorKind};
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
 use serde::{Deserialize, Serialize};

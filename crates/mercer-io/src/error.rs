@@ -45,7 +45,7 @@ pub enum Error {
     NoNumbers { file: String },
     #[error("{file}: not a readable {format} file: {what}")]
     Damaged { file: String, format: &'static str, what: String },
-    #[error("{file}: needs more than {}, the memory available for reading", mercer::Bytes(u128::from(*limit)))]
+    #[error("{file}: needs more than {}, the memory available for reading", mercer::text::Bytes(u128::from(*limit)))]
     TooLarge { file: String, limit: u64 },
     #[error("{file}: the model was fitted to {}, but {}", counted(*expected, "column"), differs(*found, missing, text))]
     WrongColumns { file: String, expected: usize, found: usize, missing: Vec<String>, text: Vec<String> },

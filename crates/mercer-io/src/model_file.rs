@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use mercer::diagnose::Definiteness;
+use mercer::parts::{KernelPcaParts, PcaParts};
 use mercer::{
-    AnyModel, Certificate, Definiteness, Embedding, Kernel, KernelPcaModel, KernelPcaParts, NystroemModel, PcaModel,
-    PcaParts, Points, Route, Spec, Standardise,
+    AnyModel, Certificate, Embedding, Kernel, KernelPcaModel, NystroemModel, PcaModel, Points, Route, Spec, Standardise,
 };
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};

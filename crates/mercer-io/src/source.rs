@@ -41,7 +41,7 @@ impl Source {
         // A file that cannot be examined is not one that does not exist.
         if !Path::new(name).try_exists().map_err(Error::io(name, "read"))? {
             let Some(set) = embedded::find(name) else {
-                let nearest = mercer::nearest(name, embedded::DATA_SETS.iter().map(|s| s.name));
+                let nearest = mercer::text::nearest(name, embedded::DATA_SETS.iter().map(|s| s.name));
                 return Err(Error::NotFound { file: name.into(), nearest });
             };
             // Options that describe a file do not apply.
@@ -163,7 +163,7 @@ fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
 pub(crate) fn read_at_most(name: &str, format: &'static str, limit: u64) -> Result<Vec<u8>> {
     read_file(name, limit).map_err(|e| match e {
         Error::TooLarge { .. } => {
-            Error::damaged(name, format, format!("it is larger than {}", mercer::Bytes(u128::from(limit))))
+            Error::damaged(name, format, format!("it is larger than {}", mercer::text::Bytes(u128::from(limit))))
         }
         e => e,
     })

@@ -133,7 +133,7 @@ impl Stream {
             return Err(Error::UnknownColumn {
                 file: self.source(),
                 name: name.clone(),
-                nearest: mercer::nearest(name, self.columns.iter().map(|c| c.name.as_str())),
+                nearest: mercer::text::nearest(name, self.columns.iter().map(|c| c.name.as_str())),
                 known: self.columns.iter().map(|c| c.name.clone()).collect(),
             });
         }

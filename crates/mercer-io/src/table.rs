@@ -155,7 +155,7 @@ pub(crate) fn number(v: f64) -> String {
     if v.is_nan() {
         return String::new();
     }
-    mercer::shortest(v)
+    mercer::text::shortest(v)
 }
 
 /// Refuses two columns of one name.
@@ -226,7 +226,7 @@ impl Table {
         self.columns.iter().position(|c| c.name == name).ok_or_else(|| Error::UnknownColumn {
             file: self.source.clone(),
             name: name.into(),
-            nearest: mercer::nearest(name, self.names()),
+            nearest: mercer::text::nearest(name, self.names()),
             known: self.columns.iter().map(|c| c.name.clone()).collect(),
         })
     }

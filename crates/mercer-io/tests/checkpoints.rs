@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mercer::{ErrorKind, Exec, Journal, Kernel, KernelPca, KernelPcaParts, PassResult, Points, Result};
+use mercer::exec::{Journal, PassResult};
+use mercer::parts::KernelPcaParts;
+use mercer::{ErrorKind, Exec, Kernel, KernelPca, Points, Result};
 use mercer_io::{Checkpoint, Task};
 
 /// Points that are the same everywhere: a curve in three dimensions, bent by the seed.

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mercer::{
-    AnyModel, Block, ErrorKind, Exec, Layout, Plan, PlannedRoute, PointsRef, Real, Source, Spec, Standardise, SymOp,
-};
+use mercer::op::SymOp;
+use mercer::plan::PlannedRoute;
+use mercer::wide::Layout;
+use mercer::{AnyModel, Block, ErrorKind, Exec, Plan, PointsRef, Real, Source, Spec, Standardise};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -130,7 +131,7 @@ pub(crate) fn complete_axes<'py>(
     width: usize,
 ) -> PyResult<Table<'py>> {
     let axes = owned(&axes)?;
-    table(py, py.detach(|| mercer::complete_axes(&axes, width)))
+    table(py, py.detach(|| mercer::wide::complete_axes(&axes, width)))
 }
 
 /// PCA of n points by their scatter matrix about a mean, after they were divided by a scale.

@@ -1,8 +1,9 @@
 //! Kernels: the table, expressions, and kernel matrices.
 
+use mercer::kernel::Bound as BoundKernel;
 use mercer::kernel::registry::{Domain, KERNELS, ParameterKind};
 use mercer::kernel::{GaussianWidth, Leaf};
-use mercer::{Bound as BoundKernel, Kernel, op};
+use mercer::{Kernel, op};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -35,6 +35,6 @@ mod _mercer {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("DEFAULT_MEMORY", mercer::DEFAULT_MEMORY)
+        module.add("DEFAULT_MEMORY", mercer::exec::DEFAULT_MEMORY)
     }
 }

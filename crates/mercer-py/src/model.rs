@@ -1,8 +1,9 @@
 //! A fitted model: its numbers, scores of new points, and its bytes.
 
+use mercer::parts::{KernelPcaParts, PcaParts};
 use mercer::{
-    AnyModel, Certificate, Embedding, KernelPcaModel, KernelPcaParts, NystroemModel, PcaModel, PcaParts, Points,
-    PointsRef, Real, Route, Spec, Spectrum, Standardise,
+    AnyModel, Certificate, Embedding, KernelPcaModel, NystroemModel, PcaModel, Points, PointsRef, Real, Route, Spec,
+    Spectrum, Standardise,
 };
 use mercer_io::{Outputs, SavedModel, onnx};
 use numpy::PyReadonlyArray2;

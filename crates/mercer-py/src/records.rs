@@ -1,6 +1,8 @@
 //! Named records that are handed to Python.
 
-use mercer::{BlockFacts, Definiteness, PcaModel, Plan, Spectrum};
+use mercer::diagnose::Definiteness;
+use mercer::state::BlockFacts;
+use mercer::{PcaModel, Plan, Spectrum};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyType;

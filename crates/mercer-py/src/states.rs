@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mercer::{
-    AnyModel, Block, BlockFacts, ErrorKind, LandmarkBasis, LandmarkState, PassState, PcaState, RowBlock, Survey,
-};
+use mercer::state::{BlockFacts, LandmarkBasis, LandmarkState, PassState, PcaState, RowBlock, Survey};
+use mercer::{AnyModel, Block, ErrorKind};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

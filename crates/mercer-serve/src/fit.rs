@@ -12,7 +12,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_core::Stream;
-use mercer::{AnyModel, Exec, Progress, ProgressFn, Source, Spec};
+use mercer::exec::{Progress, ProgressFn};
+use mercer::{AnyModel, Exec, Source, Spec};
 use mercer_view::{Colour, LabelAgreement, agreement, describe, eigenvalue_meaning, shown_eigenvalues};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -215,7 +216,8 @@ pub(crate) fn base(name: &str) -> String {
 }
 
 fn agreement_json(agreement: Option<&LabelAgreement>) -> Value {
-    let one = |a: &mercer::Agreement| json!({"correct": a.correct, "n": a.n, "adjusted_rand": a.adjusted_rand});
+    let one =
+        |a: &mercer::k_means::Agreement| json!({"correct": a.correct, "n": a.n, "adjusted_rand": a.adjusted_rand});
     agreement.map_or(Value::Null, |a| json!({"first": one(&a.first), "both": a.both.as_ref().map(one)}))
 }
 
@@ -228,8 +230,8 @@ pub(crate) async fn sweep(State(app): State<Arc<App>>, Json(recipe): Json<Recipe
         let selection = with.selection(data, &recipe)?;
         let points = &selection.points;
         let points = if recipe.scale { &mercer_view::standardised(points, exec)? } else { points };
-        let Some(sweep) = mercer::sweep(&kernel, points, exec)? else { return Ok(Value::Null) };
-        let step = |s: &mercer::SweepStep| json!({"value": s.value, "shares": s.shares, "change": s.change});
+        let Some(sweep) = mercer::widths::sweep(&kernel, points, exec)? else { return Ok(Value::Null) };
+        let step = |s: &mercer::widths::SweepStep| json!({"value": s.value, "shares": s.shares, "change": s.change});
         Ok(json!({
             "parameter": sweep.parameter, "middle": sweep.middle, "interval": sweep.interval, "sampled": sweep.sampled,
             "steps": sweep.steps.iter().map(step).collect::<Vec<_>>(),

@@ -161,7 +161,7 @@ async fn limit_size(State(app): State<Arc<App>>, request: Request, next: Next) -
     let limit = if request.uri().path() == "/api/data" { app.limits.upload } else { app.limits.request };
     let length = request.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > limit as u64) {
-        let what = format!("the request is larger than {}", mercer::Bytes(limit as u128));
+        let what = format!("the request is larger than {}", mercer::text::Bytes(limit as u128));
         return Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, what, TOO_LARGE).into_response();
     }
     next.run(request).await

@@ -1,6 +1,7 @@
 //! How well k-means clusters of scores agree with the classes of the points.
 
-use mercer::{Agreement, Exec, KMeans, Points, Result};
+use mercer::k_means::{Agreement, KMeans};
+use mercer::{Exec, Points, Result};
 
 use crate::colour::Colour;
 use crate::figure::spread;

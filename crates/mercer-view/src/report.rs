@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use base64::Engine;
-use mercer::{AnyModel, Certificate, Exec, Gamma, Kernel, KernelPca, Kind, Pca, Points, Result, sweep};
+use mercer::certificate::BoundKind;
+use mercer::widths::sweep;
+use mercer::{AnyModel, Certificate, Exec, Gamma, Kernel, KernelPca, Pca, Points, Result};
 
 use crate::agreement::{LabelAgreement, agreement};
 use crate::colour::Colour;
@@ -237,7 +239,7 @@ impl Report<'_> {
             .map(|j| vec![component(j), short(values[j]), percent(ratios[j]), percent(sums[j])]);
         *body += "<section><h2>Components</h2>";
         table(&["component", "eigenvalue", "explained", "cumulative"], rows, body);
-        let indefinite = matches!(model, AnyModel::KernelPca(m) if m.definiteness().is_some_and(mercer::Definiteness::is_indefinite));
+        let indefinite = matches!(model, AnyModel::KernelPca(m) if m.definiteness().is_some_and(mercer::diagnose::Definiteness::is_indefinite));
         let _ = write!(body, "<p>Eigenvalue: {}. ", escape(eigenvalue_meaning(model)));
         if indefinite {
             *body += "Some eigenvalues are negative: shares are relative to the sum of all magnitudes.</p></section>";
@@ -270,7 +272,7 @@ impl Report<'_> {
             let _ = write!(body, "<p>{}</p>", escape(&sentence));
         }
         let values = spectrum.eigenvalues();
-        if c.kind() != Kind::Unknown && !values.is_empty() {
+        if c.kind() != BoundKind::Unknown && !values.is_empty() {
             let rows = (0..values.len().min(MOST_ROWS)).map(|j| {
                 let (below, above) = c.enclosure(j);
                 let cluster = c.clusters().iter().find(|k| (k.first..=k.last).contains(&j));
@@ -299,8 +301,9 @@ impl Report<'_> {
             let share = |j: usize| m.shares.get(j).map_or("-".to_string(), |s| percent(*s));
             let mut row = vec![rounded(&m.name), share(0), share(1)];
             if labelled {
-                let right =
-                    |a: Option<&mercer::Agreement>| a.map_or("-".into(), |a| format!("{} of {}", a.correct, a.n));
+                let right = |a: Option<&mercer::k_means::Agreement>| {
+                    a.map_or("-".into(), |a| format!("{} of {}", a.correct, a.n))
+                };
                 row.push(right(m.agreement.as_ref().map(|a| &a.first)));
                 row.push(right(m.agreement.as_ref().and_then(|a| a.both.as_ref())));
             }
@@ -365,18 +368,18 @@ impl Report<'_> {
 
 /// A certificate in sentences: what is proved, what is likely, and what is an estimate.
 fn in_words(c: &Certificate, unit: f64) -> Vec<String> {
-    if c.kind() == Kind::Unknown {
+    if c.kind() == BoundKind::Unknown {
         return vec![format!("{c}.")];
     }
     let mut said = vec![format!("In short: {c}.")];
     said.push(match c.kind() {
-        Kind::AllPairs => "All eigenvalues were computed, so none can have been missed. This is certain.".to_string(),
-        Kind::Trace => "The sum of all eigenvalues is known and none is negative, so no larger one can have been missed. This is certain.".into(),
-        Kind::Frobenius => "The sum of the squares of all eigenvalues is known, so no larger one can have been missed. This is certain.".into(),
-        Kind::Probes { failure } => format!(
+        BoundKind::AllPairs => "All eigenvalues were computed, so none can have been missed. This is certain.".to_string(),
+        BoundKind::Trace => "The sum of all eigenvalues is known and none is negative, so no larger one can have been missed. This is certain.".into(),
+        BoundKind::Frobenius => "The sum of the squares of all eigenvalues is known, so no larger one can have been missed. This is certain.".into(),
+        BoundKind::Probes { failure } => format!(
             "Random probe vectors show that no larger eigenvalue was missed, with a probability of error of at most {failure:.0e}."
         ),
-        Kind::Unknown => String::new(),
+        BoundKind::Unknown => String::new(),
     });
     said.push(format!(
         "The error bounds follow from the measured residuals by theorems. Every bound includes an allowance of {:.1e} for \

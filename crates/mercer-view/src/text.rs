@@ -1,6 +1,6 @@
 //! Text and numbers as all fronts show them.
 
-pub use mercer::short;
+pub use mercer::text::short;
 use mercer::{AnyModel, Embedding, Kernel, Spec, Spectrum};
 
 /// Returns the name of component j, counted from 0.

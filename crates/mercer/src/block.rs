@@ -150,7 +150,7 @@ impl Block {
 /// Returns a hash of values, by their bits and their order.
 ///
 /// ```
-/// use mercer::fingerprint;
+/// use mercer::text::fingerprint;
 /// assert_eq!(fingerprint(&[1.0, 2.0]), fingerprint(&[1.0, 2.0]));
 /// assert_ne!(fingerprint(&[1.0, 2.0]), fingerprint(&[2.0, 1.0]));
 /// ```

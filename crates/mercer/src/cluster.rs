@@ -15,7 +15,8 @@ const MAX_STEPS: usize = 300;
 ///
 /// # Example
 /// ```
-/// use mercer::{KMeans, Points};
+/// use mercer::k_means::KMeans;
+/// use mercer::Points;
 /// let x = Points::from_rows(&[[0.0], [0.1], [5.0], [5.1], [5.2]]);
 /// let found = KMeans::new(2).fit(&x)?;
 /// assert_eq!(found.labels[0], found.labels[1]);
@@ -31,7 +32,8 @@ pub struct KMeans {
 /// The result of [`KMeans::fit`].
 ///
 /// ```
-/// use mercer::{KMeans, Points};
+/// use mercer::k_means::KMeans;
+/// use mercer::Points;
 /// let found = KMeans::new(2).fit(&Points::from_rows(&[[0.0], [0.2], [5.0]]))?;
 /// assert_eq!(found.labels, [0, 0, 1]);
 /// assert_eq!((found.centres.n(), found.centres.row(1)), (2, &[5.0][..]));
@@ -185,7 +187,7 @@ impl Clusters {
 /// The agreement of two partitions of the same points.
 ///
 /// ```
-/// use mercer::Agreement;
+/// use mercer::k_means::Agreement;
 /// let agreement = Agreement::of(&[0, 0, 1, 1], &[1, 1, 0, 1])?;
 /// assert_eq!((agreement.correct, agreement.accuracy()), (3, 0.75));
 /// # Ok::<(), mercer::Error>(())

@@ -306,7 +306,7 @@ pub(crate) fn check_finite(what: &'static str, values: &[f64], place: impl Fn(us
 /// A number of bytes, displayed with a decimal unit.
 ///
 /// ```
-/// assert_eq!(mercer::Bytes(3_200_000_000).to_string(), "3.2 GB");
+/// assert_eq!(mercer::text::Bytes(3_200_000_000).to_string(), "3.2 GB");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u128);
@@ -331,8 +331,8 @@ impl fmt::Display for Bytes {
 /// Returns the known name with the smallest edit distance to `name`, if it is small enough for a typing error.
 ///
 /// ```
-/// assert_eq!(mercer::nearest("guassian", ["gaussian", "linear"]).as_deref(), Some("gaussian"));
-/// assert_eq!(mercer::nearest("cubic", ["gaussian", "linear"]), None);
+/// assert_eq!(mercer::text::nearest("guassian", ["gaussian", "linear"]).as_deref(), Some("gaussian"));
+/// assert_eq!(mercer::text::nearest("cubic", ["gaussian", "linear"]), None);
 /// ```
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     /// Longer names are not compared.

@@ -17,7 +17,8 @@ pub const DEFAULT_MEMORY: u64 = 8_000_000_000;
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
-/// use mercer::{Exec, Gamma, Kernel, KernelPca, Points, Progress};
+/// use mercer::exec::Progress;
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Points};
 ///
 /// let passes = Arc::new(AtomicUsize::new(0));
 /// let counter = Arc::clone(&passes);
@@ -68,7 +69,8 @@ pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 /// ```
 /// use std::collections::HashMap;
 /// use std::sync::{Arc, Mutex};
-/// use mercer::{Exec, Gamma, Journal, Kernel, KernelPca, PassResult, Points, Result};
+/// use mercer::exec::{Journal, PassResult};
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Points, Result};
 ///
 /// #[derive(Default)]
 /// struct InMemory(Mutex<HashMap<(usize, u64), PassResult>>);
@@ -108,7 +110,8 @@ pub trait Journal: Send + Sync {
 /// The result of a pass over the Gram matrix, as a [`Journal`] stores it.
 ///
 /// ```
-/// use mercer::{Block, PassResult};
+/// use mercer::exec::PassResult;
+/// use mercer::Block;
 /// let result = PassResult { images: Block::zeros(10, 3), norm: Some(2.5) };
 /// assert_eq!(result.images.b(), 3);
 /// ```
@@ -123,7 +126,8 @@ pub struct PassResult {
 /// The instructions that the inner loops use.
 ///
 /// ```
-/// use mercer::{Exec, Instructions};
+/// use mercer::exec::Instructions;
+/// use mercer::Exec;
 /// let slow = Exec::new().instructions(Instructions::Scalar);
 /// assert!(format!("{slow:?}").contains("Scalar"));
 /// ```

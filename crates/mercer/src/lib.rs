@@ -47,7 +47,7 @@ mod block;
 #[cfg(any(feature = "faer", feature = "nalgebra", feature = "ndarray"))]
 mod convert;
 mod error;
-mod exec;
+pub mod exec;
 mod linalg;
 mod points;
 mod real;
@@ -56,7 +56,7 @@ mod sparse;
 mod vector;
 mod wire;
 // floor 1, kernels and embeddings
-mod embedding;
+pub mod embedding;
 pub mod kernel;
 // floor 2, operators
 mod factor;
@@ -69,7 +69,7 @@ mod eigen;
 mod features;
 mod landmarks;
 mod options;
-mod plan;
+pub mod plan;
 mod projection;
 mod spectrum;
 // floor 5, models
@@ -86,30 +86,63 @@ mod sweep;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use block::{Block, fingerprint};
-pub use cluster::{Agreement, Clusters, KMeans};
-pub use diagnose::{Definiteness, MercerReport};
-pub use eigen::{Approximation, Certificate, Cluster, Kind, Passes};
-pub use embedding::{Embedding, EmbeddingFn, Monomials};
-pub use error::{Bytes, Error, ErrorKind, Result, nearest};
-pub use exec::{DEFAULT_MEMORY, Exec, Instructions, Journal, PassResult, Progress, ProgressFn};
+pub use block::Block;
+pub use eigen::Certificate;
+pub use embedding::Embedding;
+pub use error::{Error, ErrorKind, Result};
+pub use exec::Exec;
 pub use features::{KernelFn, Standardise};
-pub use kernel::{Bound, Choice, Gamma, Kernel, Length, Nu};
-pub use kernel_pca::{
-    BlockFacts, KernelPca, KernelPcaModel, KernelPcaParts, LandmarkBasis, LandmarkState, PassFn, PassState, RowBlock,
-};
+pub use kernel::{Gamma, Kernel, Length};
+pub use kernel_pca::{KernelPca, KernelPcaModel};
 pub use model::AnyModel;
-pub use moments::Moments;
 pub use nystroem::NystroemModel;
-pub use op::{Gram, SymOp};
 pub use options::{Approx, Landmarks, Route};
-pub use pca::{Layout, Pca, PcaModel, PcaParts, PcaState, Way, complete_axes};
-pub use plan::{PassPlan, Plan, PlannedRoute};
+pub use pca::{Pca, PcaModel};
+pub use plan::Plan;
 pub use points::{AnyPoints, Points, PointsRef};
 pub use preimage::PreImages;
-pub use real::{Real, short, shortest};
+pub use real::Real;
 pub use sparse::Csr;
 pub use spec::{Batches, Fitted, Source, Spec};
 pub use spectrum::{Components, Spectrum};
-pub use survey::Survey;
-pub use sweep::{Sweep, SweepStep, sweep};
+
+/// What a [`Certificate`] consists of.
+pub mod certificate {
+    pub use crate::eigen::{Approximation, BoundKind, EigenvalueCluster, Passes};
+}
+
+/// Sums over points that merge: data in batches, on several machines, or in parts.
+pub mod state {
+    pub use crate::kernel_pca::{BlockFacts, LandmarkBasis, LandmarkState, PassFn, PassState, RowBlock};
+    pub use crate::moments::Moments;
+    pub use crate::pca::PcaState;
+    pub use crate::survey::Survey;
+}
+
+/// The numbers that models consist of, for files.
+pub mod parts {
+    pub use crate::kernel_pca::KernelPcaParts;
+    pub use crate::pca::PcaParts;
+}
+
+/// k-means, to compare scores with labels.
+pub mod k_means {
+    pub use crate::cluster::{Agreement, Clusters, KMeans};
+}
+
+/// How scores depend on the width of a kernel.
+pub mod widths {
+    pub use crate::sweep::{Sweep, SweepStep, sweep};
+}
+
+/// PCA of sparse points and of many dimensions.
+pub mod wide {
+    pub use crate::pca::{Layout, Way, complete_axes};
+}
+
+/// Numbers and names as text, for messages and reports.
+pub mod text {
+    pub use crate::block::fingerprint;
+    pub use crate::error::{Bytes, nearest};
+    pub use crate::real::{short, shortest};
+}

@@ -22,7 +22,8 @@ const PARTS: usize = 16;
 ///
 /// # Example
 /// ```
-/// use mercer::{Moments, Points};
+/// use mercer::state::Moments;
+/// use mercer::Points;
 /// let (a, b) = (Points::from_rows(&[[1e8], [1e8 + 1.0]]), Points::from_rows(&[[1e8 + 5.0]]));
 /// let both = Moments::of(&a)?.merge(&Moments::of(&b)?)?;
 /// assert_eq!((both.n(), both.mean()[0], both.scatter().at(0, 0)), (3, 1e8 + 2.0, 14.0));

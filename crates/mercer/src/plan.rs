@@ -14,7 +14,8 @@ use crate::spectrum::Components;
 ///
 /// # Example
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, KernelPca, PlannedRoute};
+/// use mercer::plan::PlannedRoute;
+/// use mercer::{Exec, Gamma, Kernel, KernelPca};
 /// let spec = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(10);
 /// let plan = spec.plan(100_000, 50, &Exec::new())?;
 /// assert!(matches!(plan.route, PlannedRoute::Passes(_)));
@@ -41,7 +42,8 @@ pub struct Plan {
 /// The route of a fit, with its details.
 ///
 /// ```
-/// use mercer::{Exec, Pca, PlannedRoute};
+/// use mercer::plan::PlannedRoute;
+/// use mercer::{Exec, Pca};
 /// let plan = Pca::new().components(2).plan(1_000_000, 50, &Exec::new())?;
 /// assert_eq!(plan.route, PlannedRoute::Covariance);
 /// assert_eq!(plan.route.name(), "covariance");
@@ -93,7 +95,8 @@ impl PlannedRoute {
 /// The plan of a search for the leading eigenpairs by passes over the Gram matrix.
 ///
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, KernelPca, PlannedRoute};
+/// use mercer::plan::PlannedRoute;
+/// use mercer::{Exec, Gamma, Kernel, KernelPca};
 /// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(10);
 /// let PlannedRoute::Passes(passes) = kernel_pca.plan(100_000, 50, &Exec::new())?.route else {
 ///     panic!("the matrix does not fit the memory budget");

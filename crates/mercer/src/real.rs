@@ -38,7 +38,7 @@ pub(crate) const SQUARABLE: std::ops::Range<f64> = 1e-140..1e140;
 /// Returns the shortest text that reads back as the same number.
 ///
 /// ```
-/// assert_eq!((mercer::shortest(2.0), mercer::shortest(0.1)), ("2".to_string(), "0.1".to_string()));
+/// assert_eq!((mercer::text::shortest(2.0), mercer::text::shortest(0.1)), ("2".to_string(), "0.1".to_string()));
 /// ```
 pub fn shortest(v: f64) -> String {
     let text = format!("{v:?}");
@@ -48,7 +48,7 @@ pub fn shortest(v: f64) -> String {
 /// Returns a number with at most six significant digits, as tables show it.
 ///
 /// ```
-/// assert_eq!((mercer::short(4.228241706), mercer::short(1.5e-9)), ("4.22824".to_string(), "1.50000e-9".to_string()));
+/// assert_eq!((mercer::text::short(4.228241706), mercer::text::short(1.5e-9)), ("4.22824".to_string(), "1.50000e-9".to_string()));
 /// ```
 pub fn short(v: f64) -> String {
     let size = v.abs();

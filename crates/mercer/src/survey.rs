@@ -19,7 +19,8 @@ const KIND: &str = "a survey";
 ///
 /// # Example
 /// ```
-/// use mercer::{Exec, Points, Survey};
+/// use mercer::state::Survey;
+/// use mercer::{Exec, Points};
 /// let exec = Exec::new();
 /// let rows = Points::from_fn(1000, 2, |i, j| (i * (j + 1)) as f64);
 /// let mut first = Survey::new(2, 50, 0);

@@ -21,7 +21,8 @@ const SAME: f64 = 0.05;
 /// The result of [`sweep`]: pictures of kernel PCA (the first two scores) over the widths of a kernel.
 ///
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, Points, sweep};
+/// use mercer::widths::sweep;
+/// use mercer::{Exec, Gamma, Kernel, Points};
 /// let x = Points::from_fn(60, 2, |i, j| (i * (j + 3) % 17) as f64);
 /// let swept = sweep(&Kernel::gaussian(Gamma::Median), &x, &Exec::new())?.expect("the Gaussian has a width");
 /// let (from, to) = swept.interval.expect("the picture changes");
@@ -47,7 +48,8 @@ pub struct Sweep {
 /// One width of a [`Sweep`].
 ///
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, Points, sweep};
+/// use mercer::widths::sweep;
+/// use mercer::{Exec, Gamma, Kernel, Points};
 /// let x = Points::from_fn(60, 2, |i, j| (i * (j + 3) % 17) as f64);
 /// let swept = sweep(&Kernel::gaussian(Gamma::Median), &x, &Exec::new())?.expect("the Gaussian has a width");
 /// let step = swept.steps[16];
@@ -88,7 +90,8 @@ pub struct SweepStep {
 ///
 /// # Example
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, Points, sweep};
+/// use mercer::widths::sweep;
+/// use mercer::{Exec, Gamma, Kernel, Points};
 /// let x = Points::from_fn(60, 2, |i, j| (i * (j + 3) % 17) as f64);
 /// let swept = sweep(&Kernel::gaussian(Gamma::Median), &x, &Exec::new())?.expect("the Gaussian has a width");
 /// assert_eq!((swept.parameter, swept.steps.len(), swept.sampled), ("gamma", 33, 60));

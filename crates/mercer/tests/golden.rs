@@ -4,9 +4,11 @@
 mod common;
 
 use common::{ROUTES, digits, golden, iris, numbers, relative, rows};
+use mercer::k_means::{Agreement, KMeans};
+use mercer::kernel::Bound;
 use mercer::testing::matrices::rings;
 use mercer::testing::ratios::{aligned_difference, sine_of_angle};
-use mercer::{Agreement, Bound, Components, Embedding, Gamma, KMeans, Kernel, KernelPca, Pca, Points, Result, Route};
+use mercer::{Components, Embedding, Gamma, Kernel, KernelPca, Pca, Points, Result, Route};
 
 fn gaussian(denominator: f64) -> KernelPca {
     KernelPca::new(Kernel::gaussian(Gamma::OverSigma2(denominator)))

@@ -2,10 +2,8 @@
 #![allow(missing_docs)]
 
 use mercer::testing::{matrices, ratios};
-use mercer::{
-    Block, Components, Csr, Embedding, ErrorKind, Exec, Layout, Pca, PcaModel, Points, Result, Route, Way,
-    complete_axes,
-};
+use mercer::wide::{Layout, Way, complete_axes};
+use mercer::{Block, Components, Csr, Embedding, ErrorKind, Exec, Pca, PcaModel, Points, Result, Route};
 
 /// Points of which a share is not zero, the same for the same seed.
 fn filled(n: usize, d: usize, share: f64, seed: u64) -> Points<f64> {

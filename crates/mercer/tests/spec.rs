@@ -1,10 +1,11 @@
 //! One record from every front: written and read back, planned once, executed as planned, for every source.
 #![allow(missing_docs)]
 
+use mercer::plan::PlannedRoute;
 use mercer::testing::matrices::normal;
 use mercer::{
-    AnyModel, AnyPoints, Approx, Batches, Components, Embedding, ErrorKind, Exec, KernelPca, Landmarks, Pca,
-    PlannedRoute, Points, Result, Route, Source, Spec,
+    AnyModel, AnyPoints, Approx, Batches, Components, Embedding, ErrorKind, Exec, KernelPca, Landmarks, Pca, Points,
+    Result, Route, Source, Spec,
 };
 
 fn specs() -> Vec<Spec> {

@@ -10,7 +10,8 @@ use common::{iris, map, to_f32};
 use mercer::kernel::registry::KERNELS;
 use mercer::testing::conformance;
 use mercer::testing::matrices::{POINTS, points, rings};
-use mercer::{ErrorKind, Exec, Gamma, Kernel, Points, Result, Sweep, sweep};
+use mercer::widths::{Sweep, sweep};
+use mercer::{ErrorKind, Exec, Gamma, Kernel, Points, Result};
 
 fn swept(kernel: &str, x: &Points) -> Result<Option<Sweep>> {
     sweep(&kernel.parse()?, x, &Exec::new())

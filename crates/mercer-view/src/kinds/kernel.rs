@@ -1,7 +1,10 @@
 //! The Gram matrix and the centred Gram matrix as colours, points ordered by their clusters.
 
+use mercer::k_means::KMeans;
+use mercer::kernel::Bound;
 use mercer::op::centre;
-use mercer::{AnyModel, Bound, Exec, Gram, KMeans, Kernel, KernelPcaModel, Points, Result, SymOp};
+use mercer::op::{Gram, SymOp};
+use mercer::{AnyModel, Exec, Kernel, KernelPcaModel, Points, Result};
 
 use crate::colour::Colour;
 use crate::figure::{Figure, Layer, Panel, spread};

@@ -58,9 +58,9 @@ pub struct Certificate {
     /// The largest distance of the exact eigenvalue below and above the computed one.
     below: Vec<f64>,
     above: Vec<f64>,
-    clusters: Vec<Cluster>,
+    clusters: Vec<EigenvalueCluster>,
     missed: f64,
-    kind: Kind,
+    kind: BoundKind,
     rounding: f64,
     passes: Passes,
     scale: f64,
@@ -173,7 +173,7 @@ impl Approximation {
 /// # Ok::<(), mercer::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cluster {
+pub struct EigenvalueCluster {
     /// The first component, from 0.
     pub first: usize,
     /// The last component.
@@ -185,12 +185,12 @@ pub struct Cluster {
 /// The reason why no eigenvalue beyond those found exceeds [`Certificate::missed`].
 ///
 /// ```
-/// use mercer::Kind;
-/// assert_eq!((Kind::AllPairs.name(), Kind::AllPairs.failure()), ("whole spectrum", 0.0));
+/// use mercer::certificate::BoundKind;
+/// assert_eq!((BoundKind::AllPairs.name(), BoundKind::AllPairs.failure()), ("whole spectrum", 0.0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "by")]
-pub enum Kind {
+pub enum BoundKind {
     /// All eigenpairs were computed: certain.
     AllPairs,
     /// The sum of all eigenvalues is known, and none is negative: certain.
@@ -206,11 +206,11 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl BoundKind {
     /// Returns the probability that the bound does not hold: 0 when it is certain.
     pub fn failure(self) -> f64 {
         match self {
-            Kind::Probes { failure } => failure,
+            BoundKind::Probes { failure } => failure,
             _ => 0.0,
         }
     }
@@ -219,7 +219,8 @@ impl Kind {
 /// The numbers of passes over the Gram matrix; 0 when all eigenpairs were computed from the stored matrix.
 ///
 /// ```
-/// use mercer::{Pca, Passes, Points};
+/// use mercer::certificate::Passes;
+/// use mercer::{Pca, Points};
 /// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9]]);
 /// assert_eq!(Pca::new().fit(&x)?.certificate().passes(), Passes::default());
 /// # Ok::<(), mercer::Error>(())
@@ -266,7 +267,7 @@ impl Certificate {
             below: radius.clone(),
             above: radius,
             missed,
-            kind: Kind::AllPairs,
+            kind: BoundKind::AllPairs,
             rounding,
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
@@ -283,9 +284,9 @@ impl Certificate {
             residuals: vec![total; k],
             below: eigenvalues.to_vec(),
             above: eigenvalues.iter().map(|v| (total - v).max(0.0)).collect(),
-            clusters: if k > 0 { vec![Cluster { first: 0, last: k - 1, sine: 1.0 }] } else { Vec::new() },
+            clusters: if k > 0 { vec![EigenvalueCluster { first: 0, last: k - 1, sine: 1.0 }] } else { Vec::new() },
             missed: total,
-            kind: Kind::Unknown,
+            kind: BoundKind::Unknown,
             rounding: 0.0,
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
@@ -308,7 +309,7 @@ impl Certificate {
             above: vec![slack; k],
             residuals,
             missed: next,
-            kind: Kind::Trace,
+            kind: BoundKind::Trace,
             rounding,
             passes: Passes::default(),
             scale: values.first().map_or(0.0, |v| v.max(0.0)),
@@ -344,7 +345,7 @@ impl Certificate {
         self.residuals.extend(residuals);
         self.below.resize(first + more, self.rounding);
         self.above.resize(first + more, self.missed.max(self.rounding));
-        self.clusters.push(Cluster { first, last: first + more - 1, sine: 1.0 });
+        self.clusters.push(EigenvalueCluster { first, last: first + more - 1, sine: 1.0 });
         self
     }
 
@@ -367,9 +368,9 @@ impl Certificate {
             let kept = theta.iter().map(|v| v * v).sum::<f64>();
             ((all / unit).powi(2) - kept).max(0.0).sqrt() + b as f64 * slack
         });
-        let certain = [trace.map(|t| (t, Kind::Trace)), frobenius.map(|f| (f, Kind::Frobenius))];
+        let certain = [trace.map(|t| (t, BoundKind::Trace)), frobenius.map(|f| (f, BoundKind::Frobenius))];
         let certain = certain.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
-        let (beyond, certain_kind) = certain.unwrap_or((known.largest / unit, Kind::Frobenius));
+        let (beyond, certain_kind) = certain.unwrap_or((known.largest / unit, BoundKind::Frobenius));
         let beta = |p: usize| if p < b { larger_root(theta[p], beyond, after[p]) } else { beyond };
         // Likely: what the probes say about the eigenvalue after the first k.
         // Probes do not see vectors that lie nearly within the basis.
@@ -381,7 +382,7 @@ impl Certificate {
         let last = if k > 0 { theta[k - 1] } else { 0.0 };
         let certain_upper =
             |i: usize| (i + 1..=b).map(|p| larger_root(theta[i], beta(p), before[p])).fold(beta(i), f64::min);
-        let (next, kind, uppers): (f64, Kind, Vec<f64>) = if beta(k) < last || beta(k) <= likely {
+        let (next, kind, uppers): (f64, BoundKind, Vec<f64>) = if beta(k) < last || beta(k) <= likely {
             (beta(k) + slack, certain_kind, (0..k).map(certain_upper).collect())
         } else {
             // On the complement of the first k pairs nothing exceeds likely + |R_k|, if that is less than theta_k: else k + 1
@@ -401,7 +402,7 @@ impl Certificate {
                 };
                 (0..k).map(upper).collect()
             };
-            (likely, Kind::Probes { failure: probe::failure() }, uppers)
+            (likely, BoundKind::Probes { failure: probe::failure() }, uppers)
         };
         let residuals: Vec<f64> = norms[..k].iter().map(|r| (r - slack).max(0.0)).collect();
         let upper = |i: usize| if i < k { uppers[i] } else { next };
@@ -447,7 +448,7 @@ impl Certificate {
     }
 
     /// Returns the components grouped into eigenvalue clusters, whose spaces are determined.
-    pub fn clusters(&self) -> &[Cluster] {
+    pub fn clusters(&self) -> &[EigenvalueCluster] {
         &self.clusters
     }
 
@@ -457,7 +458,7 @@ impl Certificate {
     }
 
     /// Returns the reason for the bound [`Certificate::missed`].
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> BoundKind {
         self.kind
     }
 
@@ -550,7 +551,7 @@ fn clusters(
     rounding: f64,
     lower: impl Fn(usize) -> f64,
     upper: impl Fn(usize) -> f64,
-) -> Vec<Cluster> {
+) -> Vec<EigenvalueCluster> {
     let k = values.len();
     let mut found = Vec::new();
     let mut first = 0;
@@ -565,7 +566,7 @@ fn clusters(
         let norm = residuals[first..=last].iter().map(|r| (r + rounding).powi(2)).sum::<f64>().sqrt();
         let separation = below.min(above);
         let sine = if separation > norm { norm / separation } else { 1.0 };
-        found.push(Cluster { first, last, sine });
+        found.push(EigenvalueCluster { first, last, sine });
         first = last + 1;
     }
     found
@@ -574,7 +575,7 @@ fn clusters(
 impl fmt::Display for Certificate {
     /// One or two sentences.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind == Kind::Unknown {
+        if self.kind == BoundKind::Unknown {
             return f.write_str("no error bounds: the eigenvalues were computed elsewhere");
         }
         if let Some(a) = &self.approximation {
@@ -611,25 +612,25 @@ impl fmt::Display for Certificate {
             (_, false) => write!(f, ", last directions not determined: the next eigenvalue is too close")?,
         }
         match self.kind {
-            Kind::AllPairs => write!(f, "; all eigenpairs computed"),
-            Kind::Trace | Kind::Frobenius | Kind::Unknown => {
+            BoundKind::AllPairs => write!(f, "; all eigenpairs computed"),
+            BoundKind::Trace | BoundKind::Frobenius | BoundKind::Unknown => {
                 write!(f, "; no eigenvalue above {:.3e} missed, by the {}", self.missed, self.kind.name())
             }
-            Kind::Probes { failure } => {
+            BoundKind::Probes { failure } => {
                 write!(f, "; no eigenvalue above {:.3e} missed, except with probability {failure:.0e}", self.missed)
             }
         }
     }
 }
 
-impl Kind {
+impl BoundKind {
     /// Returns a short name of the reason.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::AllPairs => "whole spectrum",
-            Kind::Trace | Kind::Unknown => "trace",
-            Kind::Frobenius => "Frobenius norm",
-            Kind::Probes { .. } => "random probes",
+            BoundKind::AllPairs => "whole spectrum",
+            BoundKind::Trace | BoundKind::Unknown => "trace",
+            BoundKind::Frobenius => "Frobenius norm",
+            BoundKind::Probes { .. } => "random probes",
         }
     }
 }

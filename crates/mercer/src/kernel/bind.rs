@@ -16,7 +16,8 @@ const FORM_PAIRS: usize = 1000;
 ///
 /// # Example
 /// ```
-/// use mercer::{Bound, Gamma, Kernel, Points};
+/// use mercer::kernel::Bound;
+/// use mercer::{Gamma, Kernel, Points};
 /// let x = Points::from_rows(&[[0.0], [1.0], [3.0]]);
 /// let k = Bound::new(&Kernel::gaussian(Gamma::Median), &x)?;
 /// // squared distances 1, 4, 9: the median is 4

@@ -29,7 +29,8 @@ const NAME: &str = "landmarks";
 /// which the error is measured. It is built once and sent to every process that has a part of the points.
 ///
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, LandmarkBasis, Points, Survey};
+/// use mercer::state::{LandmarkBasis, Survey};
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, Points};
 /// let exec = Exec::new();
 /// let x = Points::from_fn(300, 2, |i, j| ((i * (j + 2)) as f64).sin());
 /// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).landmarks(Landmarks::Uniform(30));
@@ -104,8 +105,8 @@ impl LandmarkBasis {
         let (location, scale) = standardise.as_ref().map_or((&[][..], &[][..]), |s| (&s.mean, &s.scale));
         let parts = [&kernel[..], points.as_slice(), &shift, map.as_slice(), location, scale];
         let flags = u64::from(mapped) + 2 * u64::from(f32);
-        let parts = parts.into_iter().map(crate::fingerprint).chain([m as u64, flags]);
-        let key = crate::fingerprint(&parts.map(f64::from_bits).collect::<Vec<f64>>());
+        let parts = parts.into_iter().map(crate::block::fingerprint).chain([m as u64, flags]);
+        let key = crate::block::fingerprint(&parts.map(f64::from_bits).collect::<Vec<f64>>());
         let columns = Rows::new(&bound, points, DistanceMethod::of(m));
         let columns32 = f32.then(|| columns.to_f32(&bound));
         LandmarkBasis { bound, standardise, columns, columns32, m, shift, map, mapped, key }

@@ -36,7 +36,8 @@ const NAME: &str = "landmark kernel PCA";
 ///
 /// # Example
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, KernelPca, LandmarkState, Landmarks, Points, Survey};
+/// use mercer::state::{LandmarkState, Survey};
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, Points};
 /// let x = Points::from_fn(500, 2, |i, j| (i as f64 * 0.1 + j as f64).sin());
 /// let spec = KernelPca::new(Kernel::gaussian(Gamma::Value(1.0))).components(2).landmarks(Landmarks::KMeans(40));
 /// let exec = Exec::new();

@@ -38,7 +38,8 @@ pub struct RowBlock<'a> {
 /// blocks. States merge by addition. When every pair was added once, [`PassState::finish`] returns Y.
 ///
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, PassState, Points, RowBlock, Survey};
+/// use mercer::state::{PassState, RowBlock, Survey};
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, Points};
 /// let (exec, d) = (Exec::new(), 2);
 /// let x = Points::from_fn(60, d, |i, j| ((i * (j + 2)) as f64).sin());
 /// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).landmarks(Landmarks::Uniform(20));
@@ -259,7 +260,8 @@ fn multiply<T: Real>(
 /// Facts about the rows of a block that the driver needs before the first pass.
 ///
 /// ```
-/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, Points, Survey};
+/// use mercer::state::Survey;
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks, Points};
 /// let (exec, d) = (Exec::new(), 2);
 /// let x = Points::from_fn(60, d, |i, j| ((i * (j + 2)) as f64).sin());
 /// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2).landmarks(Landmarks::Uniform(20));
@@ -432,7 +434,7 @@ impl KernelPca {
             f32: f32.then_some(&in_f32 as &dyn SymOp),
             precondition: Some(&start),
             rounding: &rounding,
-            key: crate::fingerprint(&facts.diagonal),
+            key: crate::block::fingerprint(&facts.diagonal),
         };
         let (shape, mut made) = (Shape { n, d: bound.d(), kind: GramKind::Operator }, (0, 0));
         loop {

@@ -9,7 +9,8 @@ use crate::exec::Exec;
 ///
 /// ```
 /// use mercer::op::{Centred, Dense};
-/// use mercer::{Exec, Points, SymOp};
+/// use mercer::op::SymOp;
+/// use mercer::{Exec, Points};
 /// let gram = Dense::new(&Points::from_rows(&[[2.0, 0.0], [0.0, 2.0]]))?;
 /// assert_eq!(Centred(gram).to_matrix(&Exec::new())?.as_slice(), [1.0, -1.0, -1.0, 1.0]);
 /// # Ok::<(), mercer::Error>(())

@@ -12,7 +12,8 @@ use crate::real::{Real, largest};
 ///
 /// ```
 /// use mercer::op::Dense;
-/// use mercer::{Exec, Points, SymOp};
+/// use mercer::op::SymOp;
+/// use mercer::{Exec, Points};
 /// let gram = Dense::new(&Points::from_rows(&[[2.0, 1.0], [1.0, 2.0]]))?;
 /// assert_eq!(gram.diagonal(&Exec::new())?, Some(vec![2.0, 2.0]));
 /// assert!(Dense::new(&Points::from_rows(&[[2.0, 1.0], [0.0, 2.0]])).is_err()); // not symmetric

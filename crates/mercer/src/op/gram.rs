@@ -18,7 +18,9 @@ use crate::real::Real;
 /// The operator K_ij = k(x_i, x_j) (MATHS.md, M5), in f64, or in f32 for the first passes of a fit.
 ///
 /// ```
-/// use mercer::{Bound, Exec, Gamma, Gram, Kernel, Points, SymOp};
+/// use mercer::kernel::Bound;
+/// use mercer::op::{Gram, SymOp};
+/// use mercer::{Exec, Gamma, Kernel, Points};
 /// let x = Points::from_rows(&[[0.0], [1.0]]);
 /// let kernel = Bound::new(&Kernel::gaussian(Gamma::Value(1.0)), &x)?;
 /// let gram = Gram::new(&kernel, &x)?.to_matrix(&Exec::new())?;
@@ -85,7 +87,8 @@ impl Gram {
 ///
 /// # Example
 /// ```
-/// use mercer::{Bound, Exec, Gamma, Kernel, Points, op};
+/// use mercer::kernel::Bound;
+/// use mercer::{Exec, Gamma, Kernel, Points, op};
 /// let (x, y) = (Points::from_rows(&[[0.0], [2.0]]), Points::from_rows(&[[0.0], [1.0], [3.0]]));
 /// let k = Bound::new(&Kernel::gaussian(Gamma::Value(0.5)), &x)?;
 /// let cross = op::cross_gram(&k, x.view(), y.view(), &Exec::new())?;

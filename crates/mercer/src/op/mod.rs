@@ -20,7 +20,8 @@ use crate::exec::Exec;
 /// # Example
 /// Kernel PCA of an operator of your own; here the kernel min(i, j) of a random walk, which is not stored:
 /// ```
-/// use mercer::{Block, Exec, KernelPca, SymOp};
+/// use mercer::op::SymOp;
+/// use mercer::{Block, Exec, KernelPca};
 ///
 /// struct RandomWalk(usize);
 ///

@@ -25,7 +25,8 @@ const KIND: &str = "PCA";
 ///
 /// # Example
 /// ```
-/// use mercer::{Exec, Pca, PcaState, Points};
+/// use mercer::state::PcaState;
+/// use mercer::{Exec, Pca, Points};
 /// let (exec, pca) = (Exec::new(), Pca::new().components(1));
 /// let mut here = pca.state(2)?;
 /// here.update(&Points::from_rows(&[[2.0, 1.0], [4.0, 2.0]]), &exec)?;

@@ -2,8 +2,10 @@
 
 use crate::common::bits;
 use crate::{blobs, kernel};
+use mercer::exec::Instructions;
+use mercer::parts::KernelPcaParts;
 use mercer::testing::matrices::normal;
-use mercer::{Components, Exec, Instructions, KernelPca, KernelPcaParts, Points, Result};
+use mercer::{Components, Exec, KernelPca, Points, Result};
 
 /// All that a fit gives, in bits where numbers are compared.
 fn fit(text: &str, components: Components, x: &Points, exec: &Exec) -> Result<(KernelPcaParts, Vec<u64>, Vec<u64>)> {

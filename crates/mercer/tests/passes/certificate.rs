@@ -121,7 +121,7 @@ fn reported_residuals_are_those_of_the_stored_matrix() -> Result<()> {
 fn the_sine_of_a_cluster_bounds_the_angle_to_the_space_of_the_stored_matrix() {
     let wrong = faults(|f| {
         let values = f.truth.spectrum().eigenvalues();
-        let check = |c: &mercer::Cluster| {
+        let check = |c: &mercer::certificate::EigenvalueCluster| {
             let to = (c.last + 1).min(f.truth.components());
             let sine = sine_of_angle(&units(&f.truth, c.first, to), &units(&f.model, c.first, c.last + 1));
             let gap = values.get(c.last + 1).map_or(f64::INFINITY, |v| values[c.last] - v);

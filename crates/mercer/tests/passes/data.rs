@@ -2,8 +2,9 @@
 
 use crate::common::{map, relative};
 use crate::{blobs, dense, kernel, leading, lies};
+use mercer::kernel::Bound;
 use mercer::testing::matrices::normal;
-use mercer::{Bound, Components, ErrorKind, Kernel, KernelPca, KernelPcaModel, Points, Result};
+use mercer::{Components, ErrorKind, Kernel, KernelPca, KernelPcaModel, Points, Result};
 
 /// Points on a grid of 1/1024, so that nothing is lost when they are moved by a power of two.
 fn on_a_grid(x: &Points) -> Points {

@@ -16,9 +16,11 @@ mod shares;
 mod spectra;
 mod stops;
 
+use mercer::kernel::Bound;
 use mercer::op::centre;
+use mercer::op::{Gram, SymOp};
 use mercer::testing::matrices::normal;
-use mercer::{Block, Bound, Components, Exec, Gram, Kernel, KernelPca, KernelPcaModel, Points, Result, SymOp};
+use mercer::{Block, Components, Exec, Kernel, KernelPca, KernelPcaModel, Points, Result};
 
 fn kernel(text: &str) -> Kernel {
     text.parse().expect(text)

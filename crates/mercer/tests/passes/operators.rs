@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{Spectral, blobs, kernel, lies};
+use mercer::kernel::Bound;
+use mercer::op::{Gram, SymOp};
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
-use mercer::{Block, Bound, Components, ErrorKind, Exec, Gram, Kernel, KernelPca, Points, Result, SymOp};
+use mercer::{Block, Components, ErrorKind, Exec, Kernel, KernelPca, Points, Result};
 
 const N: usize = 2002;
 
@@ -62,7 +64,10 @@ fn without_the_sum_of_squares_nothing_is_certain_by_it() -> Result<()> {
         let wrong = lies(&model, &op.truth(), 0.0);
         assert!(wrong.is_empty(), "{wrong:#?}");
         let kind = model.certificate().kind();
-        assert!(!matches!(kind, mercer::Kind::Frobenius | mercer::Kind::Trace), "{k}: {kind:?}");
+        assert!(
+            !matches!(kind, mercer::certificate::BoundKind::Frobenius | mercer::certificate::BoundKind::Trace),
+            "{k}: {kind:?}"
+        );
     }
     Ok(())
 }

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use crate::{blobs, dense, kernel, leading, lies};
+use mercer::certificate::Passes;
+use mercer::exec::Progress;
 use mercer::testing::matrices::normal;
-use mercer::{Components, Exec, KernelPca, Passes, Progress, Result};
+use mercer::{Components, Exec, KernelPca, Result};
 
 #[test]
 fn a_share_of_the_variance_takes_as_many_components_as_from_the_stored_matrix() -> Result<()> {

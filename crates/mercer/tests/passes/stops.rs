@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::{Spectral, blobs, kernel};
-use mercer::{
-    Block, Components, ErrorKind, Exec, Journal, KernelPca, KernelPcaModel, PassResult, Points, Progress, Result, SymOp,
-};
+use mercer::exec::{Journal, PassResult, Progress};
+use mercer::op::SymOp;
+use mercer::{Block, Components, ErrorKind, Exec, KernelPca, KernelPcaModel, Points, Result};
 
 /// Sets a flag at the progress report with this number, from 0; counts them.
 fn stopper(at: usize) -> (Exec, Arc<AtomicUsize>) {

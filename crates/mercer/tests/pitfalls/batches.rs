@@ -2,9 +2,10 @@
 
 use crate::common::{bits, iris, largest, largest_gap};
 use crate::{FIXED, kernel};
+use mercer::state::Moments;
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
-use mercer::{Embedding, Exec, KernelPca, Moments, Pca, Points, Result};
+use mercer::{Embedding, Exec, KernelPca, Pca, Points, Result};
 
 // P10
 #[test]

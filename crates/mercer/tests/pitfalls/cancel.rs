@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::common::ROUTES;
 use crate::kernel;
+use mercer::k_means::KMeans;
+use mercer::op::SymOp;
+use mercer::state::Moments;
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
-use mercer::{Block, Embedding, ErrorKind, Exec, KMeans, Kernel, KernelPca, Moments, Pca, Result, SymOp, diagnose};
+use mercer::{Block, Embedding, ErrorKind, Exec, Kernel, KernelPca, Pca, Result, diagnose};
 
 #[test]
 fn cancelled_work_stops() -> Result<()> {

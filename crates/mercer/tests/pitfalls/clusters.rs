@@ -2,8 +2,9 @@
 
 use crate::common::map;
 use crate::finite_or_refused;
+use mercer::Result;
+use mercer::k_means::{Agreement, KMeans};
 use mercer::testing::matrices::normal;
-use mercer::{Agreement, KMeans, Result};
 
 #[test]
 fn clusters_of_huge_points_are_finite_or_refused() {

@@ -1,10 +1,11 @@
 //! Variances, moments and scores do not depend on how far from the origin the points are.
 
 use crate::common::{ROUTES, map, relative, to_f32};
+use mercer::state::Moments;
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
 use mercer::testing::ratios::aligned_difference;
-use mercer::{Kernel, KernelPca, Moments, Pca, Points, Result, Route};
+use mercer::{Kernel, KernelPca, Pca, Points, Result, Route};
 
 /// The first point beyond which f64 has no halves.
 const NO_HALVES: f64 = 4_503_599_627_370_496.0;

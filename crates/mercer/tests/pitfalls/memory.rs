@@ -2,8 +2,9 @@
 
 use crate::common::ROUTES;
 use crate::{gram_of, kernel};
+use mercer::op::SymOp;
 use mercer::testing::matrices::normal;
-use mercer::{Block, Embedding, ErrorKind, Exec, Kernel, KernelPca, Pca, Points, Result, Route, SymOp, diagnose};
+use mercer::{Block, Embedding, ErrorKind, Exec, Kernel, KernelPca, Pca, Points, Result, Route, diagnose};
 
 #[test]
 fn what_does_not_fit_the_memory_is_refused_before_it_is_tried() {

@@ -2,11 +2,12 @@
 
 use crate::common::{ROUTES, to_f32};
 use crate::{gram_of, kernel};
+use mercer::k_means::KMeans;
+use mercer::kernel::Bound;
 use mercer::kernel::registry::KERNELS;
+use mercer::state::Moments;
 use mercer::testing::matrices::normal;
-use mercer::{
-    Bound, Embedding, ErrorKind, Exec, KMeans, Kernel, KernelPca, Moments, Pca, Points, Real, Result, diagnose,
-};
+use mercer::{Embedding, ErrorKind, Exec, Kernel, KernelPca, Pca, Points, Real, Result, diagnose};
 
 fn not_finite<T: Real>(x: &Points<T>, row: usize, column: usize) {
     let check = |what: &str, kind: &ErrorKind| match kind {

@@ -2,9 +2,11 @@
 
 use crate::common::largest;
 use crate::{FIXED, kernel};
+use mercer::kernel::Bound;
 use mercer::op::Centred;
+use mercer::op::{Gram, SymOp};
 use mercer::testing::matrices::normal;
-use mercer::{Block, Bound, ErrorKind, Exec, Gram, Kernel, KernelPca, Result, SymOp};
+use mercer::{Block, ErrorKind, Exec, Kernel, KernelPca, Result};
 
 #[test]
 fn an_operator_on_no_columns_gives_none() -> Result<()> {

@@ -3,9 +3,10 @@
 use crate::common::{ROUTES, faults_of_kernel_pca, largest_gap, map};
 use crate::{FIXED, finite_or_refused, is_range, kernel};
 use mercer::kernel::registry::KERNELS;
+use mercer::state::Moments;
 use mercer::testing::conformance;
 use mercer::testing::matrices::normal;
-use mercer::{ErrorKind, Kernel, KernelPca, KernelPcaModel, Moments, Pca, Points, Result};
+use mercer::{ErrorKind, Kernel, KernelPca, KernelPcaModel, Pca, Points, Result};
 
 // P24: the kernel of a new point with itself may leave the range though none with the fitted points does.
 #[test]

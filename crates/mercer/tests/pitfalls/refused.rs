@@ -2,9 +2,13 @@
 
 use crate::common::{ROUTES, assert_finite_pca};
 use crate::kernel;
+use mercer::k_means::KMeans;
+use mercer::kernel::Bound;
 use mercer::kernel::registry::KERNELS;
+use mercer::op::Gram;
+use mercer::state::Moments;
 use mercer::testing::matrices::normal;
-use mercer::{Bound, Components, ErrorKind, Gram, KMeans, Kernel, KernelPca, Moments, Pca, Result};
+use mercer::{Components, ErrorKind, Kernel, KernelPca, Pca, Result};
 
 #[test]
 fn too_little_is_refused() {

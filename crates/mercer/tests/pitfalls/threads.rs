@@ -2,9 +2,11 @@
 
 use crate::common::bits;
 use crate::kernel;
+use mercer::k_means::KMeans;
+use mercer::state::Moments;
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
-use mercer::{Exec, KMeans, KernelPca, Moments, Pca, PcaModel, Points, Result, Route};
+use mercer::{Exec, KernelPca, Pca, PcaModel, Points, Result, Route};
 
 #[test]
 fn the_number_of_threads_changes_no_bit_of_pca() -> Result<()> {

@@ -2,7 +2,8 @@
 
 use crate::common::{ROUTES, to_f32};
 use crate::strategies::{any_kernel, config, no_error, some_points};
-use mercer::{KernelPca, Moments, Pca};
+use mercer::state::Moments;
+use mercer::{KernelPca, Pca};
 use proptest::prelude::*;
 
 proptest! {

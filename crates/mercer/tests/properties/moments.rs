@@ -2,8 +2,9 @@
 
 use crate::common::largest_gap;
 use crate::strategies::{EPS, config, no_error, some_points};
+use mercer::Points;
+use mercer::state::Moments;
 use mercer::testing::ratios::THRESHOLD;
-use mercer::{Moments, Points};
 use proptest::prelude::*;
 
 proptest! {

@@ -1,10 +1,11 @@
 //! What the properties are tried on: points and kernels of all kinds, the same in every run.
 #![allow(unreachable_pub)]
 
+use mercer::kernel::Nu;
 use mercer::kernel::Polynomial;
 use mercer::kernel::registry::{Domain, Entry, KERNELS};
 use mercer::testing::conformance;
-use mercer::{Gamma, Kernel, Length, Nu, Points, Result};
+use mercer::{Gamma, Kernel, Length, Points, Result};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -1,8 +1,9 @@
 //! Kernels and embeddings as text and back.
 
 use crate::strategies::{any_leaf, config, made_of, no_error, some_points};
+use mercer::kernel::Nu;
 use mercer::kernel::Polynomial;
-use mercer::{Embedding, Gamma, Kernel, Length, Nu};
+use mercer::{Embedding, Gamma, Kernel, Length};
 use proptest::prelude::*;
 
 /// Numbers of all sizes, printed in the shortest way.

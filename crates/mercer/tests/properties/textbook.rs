@@ -3,11 +3,13 @@
 use crate::common::{ROUTES, inner_products, largest, largest_gap};
 use crate::strategies::{EPS, any_kernel, config, leaf, no_error, some_points};
 use mercer::kernel::registry::KERNELS;
+use mercer::kernel::{Bound, Nu};
+use mercer::op::{Gram, SymOp};
 use mercer::testing::conformance;
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
 use mercer::testing::ratios::{THRESHOLD, difference, orthonormality};
-use mercer::{Bound, Exec, Gamma, Gram, Kernel, KernelPca, Length, Nu, Pca, Points, SymOp};
+use mercer::{Exec, Gamma, Kernel, KernelPca, Length, Pca, Points};
 use proptest::prelude::*;
 
 /// Everything that kernel PCA says about `x` and about new points, against the textbook.

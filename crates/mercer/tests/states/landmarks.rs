@@ -2,12 +2,11 @@
 
 use super::common::{digits, golden, iris};
 use super::{Dice, refuses_damage, survives_forgery};
+use mercer::kernel::Bound;
+use mercer::state::{LandmarkBasis, LandmarkState, Survey};
 use mercer::testing::naive;
 use mercer::testing::ratios::aligned_difference;
-use mercer::{
-    Bound, Exec, Gamma, Kernel, KernelPca, KernelPcaModel, LandmarkBasis, LandmarkState, Landmarks, Points, Result,
-    Survey,
-};
+use mercer::{Exec, Gamma, Kernel, KernelPca, KernelPcaModel, Landmarks, Points, Result};
 
 fn gaussian(gamma: f64) -> KernelPca {
     KernelPca::new(Kernel::gaussian(Gamma::Value(gamma)))

@@ -2,11 +2,10 @@
 
 use super::common::{digits, iris, largest_gap};
 use super::{Dice, refuses_damage, survives_forgery};
+use mercer::kernel::Bound;
+use mercer::state::{LandmarkBasis, LandmarkState, PassState, RowBlock, Survey};
 use mercer::testing::ratios::aligned_difference;
-use mercer::{
-    Block, Bound, Exec, Gamma, Kernel, KernelPca, KernelPcaModel, LandmarkBasis, LandmarkState, Landmarks, PassState,
-    Points, Result, RowBlock, Survey,
-};
+use mercer::{Block, Exec, Gamma, Kernel, KernelPca, KernelPcaModel, Landmarks, Points, Result};
 
 /// What a cluster would do: blocks of rows, tasks for their pairs, and a driver that sees vectors alone.
 struct Cluster<'a> {

@@ -2,8 +2,9 @@
 
 use super::common::iris;
 use super::{Dice, refuses_damage, survives_forgery};
+use mercer::state::PcaState;
 use mercer::testing::ratios::sine_of_angle;
-use mercer::{Embedding, Exec, Pca, PcaModel, PcaState, Points, Result, Route};
+use mercer::{Embedding, Exec, Pca, PcaModel, Points, Result, Route};
 
 fn data(n: usize, d: usize, offset: f64, seed: u64) -> Points<f64> {
     let mut dice = Dice(seed);

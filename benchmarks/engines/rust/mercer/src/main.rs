@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use harness::{Job, Result, column_norms};
-use mercer::{Block, Bound, Exec, Gamma, Gram, Kernel, KernelPca, KernelPcaModel, Pca, Points, SymOp};
+use mercer::kernel::Bound;
+use mercer::op::{Gram, SymOp};
+use mercer::{Block, Exec, Gamma, Kernel, KernelPca, KernelPcaModel, Pca, Points};
 
 fn main() -> ExitCode {
     harness::main(run)

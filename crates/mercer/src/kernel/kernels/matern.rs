@@ -25,7 +25,8 @@ pub struct Matern {
 /// The smoothness of a Matern kernel.
 ///
 /// ```
-/// use mercer::{Kernel, Length, Nu};
+/// use mercer::kernel::Nu;
+/// use mercer::{Kernel, Length};
 /// let kernel = Kernel::matern(Nu::ThreeHalves, Length::Value(2.0));
 /// assert_eq!(kernel.to_string(), "matern(nu=3/2, length=2)");
 /// ```
