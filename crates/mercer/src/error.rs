@@ -171,7 +171,7 @@ pub enum ErrorKind {
         /// The message of the source.
         what: String,
     },
-    /// A [`crate::Journal`] could not be read or written, or belongs to another fit.
+    /// A [`crate::exec::Journal`] could not be read or written, or belongs to another fit.
     Journal {
         /// What is wrong.
         what: String,

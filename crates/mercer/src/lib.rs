@@ -19,12 +19,12 @@
 //! | pass data in | [`Points`], [`PointsRef`] (f32 or f64, a row per point) |
 //! | fit | [`Pca`], [`KernelPca`] with a [`Kernel`]; [`Embedding`], [`Components`], [`Route`], [`Approx`], [`Landmarks`] |
 //! | transform, reconstruct | [`PcaModel`], [`KernelPcaModel`], [`PreImages`]; [`AnyModel`] holds a model of any kind |
-//! | inspect | [`Spectrum`], [`Certificate`], [`diagnose`] (Mercer's conditions), [`sweep`](fn@sweep) (widths of a kernel) |
-//! | save | [`PcaParts`], [`KernelPcaParts`]: the numbers of a model; [`Spec`]: the options of a fit, with serde |
-//! | stream, distribute | [`Source`] and [`Batches`]; [`PcaState`], [`Survey`], [`LandmarkState`], [`PassState`], which merge |
-//! | limit and watch | [`Exec`] (threads, memory, random seed, cancellation), [`Progress`], [`Plan`], [`Journal`] (resume) |
-//! | cluster the scores | [`KMeans`], [`Agreement`] |
-//! | use an own kernel | [`KernelPca::fit_fn`], [`KernelPca::fit_gram`], [`KernelPca::fit_op`] with a [`SymOp`] |
+//! | inspect | [`Spectrum`], [`Certificate`], [`diagnose`] (Mercer's conditions), [`widths`] (of a kernel) |
+//! | save | [`parts`]: the numbers of a model; [`Spec`]: the options of a fit, with serde |
+//! | stream, distribute | [`Source`] and [`Batches`]; [`state`]s, which merge; [`Csr`] (sparse) |
+//! | limit and watch | [`Exec`] (threads, memory, random seed, cancellation), [`Plan`], [`exec`] (progress, journals to resume from) |
+//! | cluster the scores | [`k_means`] |
+//! | use an own kernel | [`KernelPca::fit_fn`], [`KernelPca::fit_gram`], [`KernelPca::fit_op`] with an [`op::SymOp`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
 //! Methods that can run long have a twin that ends in `_with` and takes an [`Exec`]. Kernels are listed in

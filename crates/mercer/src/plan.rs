@@ -1,5 +1,5 @@
 //! Plan: how a fit is done and what it needs, decided from sizes alone before anything is allocated. A plan is executed
-//! as it is; a fit that learns something on its way asks for another one ([`Replan`]).
+//! as it is; a fit that learns something on its way asks for another one (`Replan`).
 
 use std::fmt;
 
