@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use mercer::kernel::registry::{Entry, KERNELS, entry};
+use mercer::kernel::registry::{Domain, Entry, KERNELS, entry};
 use serde_json::json;
 
 use crate::args::KernelsArgs;
@@ -59,7 +59,12 @@ pub(crate) fn run(args: &KernelsArgs, terminal: &mut Terminal) -> Result {
 
 fn as_json(e: &Entry) -> serde_json::Value {
     json!({
-        "name": e.name, "aliases": e.aliases, "formula": e.formula, "positive_semi_definite": e.psd, "about": e.about,
+        "name": e.name, "aliases": e.aliases, "formula": e.formula, "positive_semi_definite": e.psd,
+        "domain": match e.domain {
+            Domain::NonNegative => "values >= 0",
+            _ => "all points",
+        },
+        "about": e.about,
         "parameters": e.parameters.iter().map(|p| json!({
             "name": p.name, "default": p.default, "constraint": p.constraint, "range": p.range, "about": p.about,
         })).collect::<Vec<_>>(),

@@ -129,7 +129,7 @@ fn fitted(
 ) -> Result<FitResult> {
     let selection = app.selection(data, &recipe)?;
     let Selection { points, colour, .. } = &*selection;
-    let spec = recipe.spec(kernel);
+    let spec = recipe.spec(kernel, points.n(), points.d());
     let plan = spec.plan(&Source::points(points), exec)?;
     let text = plan.to_string();
     let pca = selection.pca(&recipe, || {

@@ -1,6 +1,6 @@
 //! What is fitted.
 
-use mercer::{Components, Kernel, KernelPca, Pca, Spec};
+use mercer::{Approx, Components, Kernel, KernelPca, Pca, Spec};
 use serde::Deserialize;
 
 use crate::data::{Data, MissingChoice};
@@ -56,16 +56,16 @@ impl Recipe {
         format!("{:?}", Recipe { kernel: None, ..self.clone() })
     }
 
-    /// What is to be fitted, as the library's record.
-    pub(crate) fn spec(&self, kernel: Option<Kernel>) -> Spec {
+    /// What is to be fitted to n points of d dimensions, as the library's record: the one of the command that is shown
+    /// beside the result.
+    pub(crate) fn spec(&self, kernel: Option<Kernel>, n: usize, d: usize) -> Spec {
+        let count = Components::Count(self.count(n, d));
         match kernel {
-            Some(kernel) => self.kernel_pca(kernel).into(),
-            None => self.pca().into(),
+            Some(kernel) => {
+                KernelPca::new(kernel).components(count).standardise(self.scale).approx(Approx::Auto).into()
+            }
+            None => self.pca().components(count).into(),
         }
-    }
-
-    fn kernel_pca(&self, kernel: Kernel) -> KernelPca {
-        KernelPca::new(kernel).components(Components::UpTo(self.components)).standardise(self.scale)
     }
 
     /// PCA of the same points, which is shown beside that of a kernel.

@@ -215,12 +215,8 @@ fn made(result: &FitResult, name: &str, axes: Axes, seed: u64, exec: &Exec) -> R
             (csv(&table)?, "text/csv", format!("{base}.eigenvalues.csv"))
         }
         "model" => {
-            let saved = SavedModel {
-                model: model.clone(),
-                columns: columns.clone(),
-                front: None,
-                spec: recipe.kernel().ok().map(|kernel| recipe.spec(kernel)),
-            };
+            let spec = recipe.spec(recipe.kernel()?, points.n(), points.d());
+            let saved = SavedModel { model: model.clone(), columns: columns.clone(), front: None, spec: Some(spec) };
             (saved.to_bytes()?, "application/octet-stream", format!("{base}.mercer.safetensors"))
         }
         "report.html" => {

@@ -21,10 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bind::Bound;
 pub use formula::Formula;
-pub use kernels::{
-    Chi2, Cosine, GammaExponential, Gaussian, GaussianWidth, Laplacian, Leaf, Linear, Matern, Nu, Periodic, Polynomial,
-    RationalQuadratic, Sigmoid, Tanimoto,
-};
+pub use kernels::*;
 pub use parameter::{Domain, Gamma, Length};
 pub use rules::Choice;
 pub use statistic::Statistic;
