@@ -18,8 +18,8 @@ use crate::survey::Survey;
 
 /// What is to be fitted: PCA, PCA of an embedding, or kernel PCA, with all options.
 ///
-/// It can be written as JSON (or in any format of serde) and read back: the command's options, a request of the page,
-/// the parameters of the Python classes and the manifest of a checkpoint are all this one record.
+/// It can be written as JSON (or in any format of serde) and read back: the command's options, what the page asks
+/// for and the parameters of the Python classes become this one record, and checkpoints and model files store it.
 ///
 /// # Example
 /// ```

@@ -123,8 +123,9 @@ impl Pca {
         self
     }
 
-    /// The residual |XX'u - lambda u| that is good enough, relative to the largest eigenvalue, where components are found
-    /// by passes over the points: 1e-6 unless set. Errors of eigenvalues are about its square.
+    /// Sets the residual |XX'u - lambda u| that is good enough, relative to the largest eigenvalue, and lets a few
+    /// components of many points with many dimensions be found by passes over the points. Without it, dense points are
+    /// decomposed to all digits, and passes over sparse ones reach 1e-6. Errors of eigenvalues are about its square.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = Some(tolerance);
         self
