@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mercer::op::SymOp;
 use mercer::plan::PlannedRoute;
-use mercer::wide::Layout;
 use mercer::{AnyModel, Block, ErrorKind, Exec, Plan, PointsRef, Real, Source, Spec, Standardise};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -131,7 +130,7 @@ pub(crate) fn complete_axes<'py>(
     width: usize,
 ) -> PyResult<Table<'py>> {
     let axes = owned(&axes)?;
-    table(py, py.detach(|| mercer::wide::complete_axes(&axes, width)))
+    table(py, py.detach(|| mercer::axes::complete_axes(&axes, width)))
 }
 
 /// PCA of n points by their scatter matrix about a mean, after they were divided by a scale.
@@ -163,7 +162,7 @@ pub(crate) fn plan(spec: PySpec, kind: &str, n: usize, d: usize, options: Option
     let exec = options.exec();
     let plan: mercer::Result<Plan> = match (kind, spec) {
         ("points", PySpec(Spec::Pca(pca))) => pca.plan(n, d, &exec),
-        ("sparse", spec) => spec.pca()?.plan_way(n, d, Layout::Sparse, &exec),
+        ("sparse", spec) => spec.pca()?.plan_sparse(n, d, &exec),
         ("points", spec) => spec.kernel_pca()?.plan(n, d, &exec),
         ("gram", spec) => spec.kernel_pca()?.plan_gram(n, &exec),
         ("operator", spec) => spec.kernel_pca()?.plan_op(n, &exec),

@@ -79,7 +79,7 @@ impl Factor {
             }
         }
         if !centred {
-            let root = (columns.n() as f64).sqrt();
+            let root = columns.weight().sqrt();
             rows.extend(columns.mean().iter().zip(columns.rest()).map(|(m, r)| root * (m + r)));
         }
         rows.chunks_exact_mut(d.max(1)).for_each(|row| row.iter_mut().zip(scale).for_each(|(v, s)| *v /= s));

@@ -135,9 +135,9 @@ pub mod widths {
     pub use crate::sweep::{Sweep, SweepStep, sweep};
 }
 
-/// PCA of sparse points and of many dimensions.
-pub mod wide {
-    pub use crate::pca::{Layout, Way, complete_axes};
+/// Orthonormal bases that contain the axes of a PCA.
+pub mod axes {
+    pub use crate::pca::complete_axes;
 }
 
 /// Numbers and names as text, for messages and reports.

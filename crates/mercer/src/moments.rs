@@ -39,7 +39,11 @@ pub struct Moments {
 /// Sums and ranges of each column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Columns {
+    /// The number of points.
     n: u64,
+    /// The sum of their weights, which means and sums of squares are formed with. A point counts once unless it has a
+    /// weight, and then this is n.
+    weight: f64,
     mean: Vec<f64>,
     /// The rounding error of the mean: far from the origin, means differ by less than the spacing of f64.
     rest: Vec<f64>,
@@ -89,21 +93,21 @@ impl Moments {
     }
 
     fn of_chunk<T: Real>(x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) -> Self {
-        let (n, d) = (x.n() as f64, x.d());
+        let d = x.d();
         let (columns, left) = Columns::of_chunk(x, guess, centred);
         let mut scatter = Block::zeros(d, d);
         linalg::add_scatter(&mut scatter, PointsRef::new(centred, x.n(), d).expect("as many values"));
-        // The scatter about a point near the mean is too large by n (distance)^2, which is subtracted.
+        // The scatter about a point near the mean is too large by weight (distance)^2, which is subtracted.
         for j in 0..d {
             for i in j..d {
-                *scatter.at_mut(i, j) -= n * left[i] * left[j];
+                *scatter.at_mut(i, j) -= columns.weight * left[i] * left[j];
             }
         }
         Moments { columns, scatter }
     }
 
     /// Returns the moments of the union of both sets (MATHS.md, M19; Chan, Golub and LeVeque):
-    /// S = S_a + S_b + n_a n_b / n (m_b - m_a)(m_b - m_a)'.
+    /// S = S_a + S_b + w_a w_b / w (m_b - m_a)(m_b - m_a)', where w is the sum of the weights, n for points without weights.
     ///
     /// # Errors
     /// When the numbers of columns differ.
@@ -150,6 +154,11 @@ impl Moments {
         self.columns.n
     }
 
+    /// Returns the sum of the weights of the points, which is n where they have none.
+    pub fn weight(&self) -> f64 {
+        self.columns.weight
+    }
+
     /// Returns the number of columns.
     pub fn d(&self) -> usize {
         self.columns.mean.len()
@@ -187,11 +196,11 @@ impl Moments {
 
     /// Returns the scatter matrix about the origin, sum x x'.
     pub fn scatter_about_origin(&self) -> Block {
-        let (n, mean) = (self.n() as f64, self.mean());
+        let (weight, mean) = (self.columns.weight, self.mean());
         let mut scatter = self.scatter();
         for j in 0..self.d() {
             for i in 0..self.d() {
-                *scatter.at_mut(i, j) += n * mean[i] * mean[j];
+                *scatter.at_mut(i, j) += weight * mean[i] * mean[j];
             }
         }
         scatter
@@ -202,6 +211,7 @@ impl Columns {
     pub(crate) fn empty(d: usize) -> Self {
         Columns {
             n: 0,
+            weight: 0.0,
             mean: vec![0.0; d],
             rest: vec![0.0; d],
             squares: vec![0.0; d],
@@ -241,11 +251,11 @@ impl Columns {
     /// The numbers of a few rows, and what was left of the mean in the rows less about the mean, which go to `centred`.
     pub(crate) fn of_chunk<T: Real>(x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) -> (Self, Vec<f64>) {
         let mut m = Columns::empty(x.d());
-        m.n = x.n() as u64;
+        (m.n, m.weight) = (x.n() as u64, x.n() as f64);
         dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || m.measure(x, guess, centred)));
         let left = m.rest.clone();
         for (j, l) in left.iter().enumerate() {
-            m.squares[j] -= m.n as f64 * l * l;
+            m.squares[j] -= m.weight * l * l;
             (m.mean[j], m.rest[j]) = two_sum(m.mean[j], *l);
         }
         (m, left)
@@ -255,11 +265,11 @@ impl Columns {
     /// half a standard deviation of it, as the mean of the rows before mostly is; else the mean is taken first.
     #[inline(always)]
     fn measure<T: Real>(&mut self, x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) {
-        let (n, d) = (x.n() as f64, x.d());
+        let (weight, d) = (self.weight, x.d());
         centred.resize(x.n() * d, 0.0);
         self.mean.copy_from_slice(guess);
         self.less(x, centred);
-        let near = |c: usize| 5.0 * self.rest[c] * self.rest[c] <= n * self.squares[c];
+        let near = |c: usize| 5.0 * self.rest[c] * self.rest[c] <= weight * self.squares[c];
         if !(0..d).all(near) {
             // The mean from the first row on.
             let first = x.row(0);
@@ -267,10 +277,10 @@ impl Columns {
             for row in x.as_slice().chunks_exact(d) {
                 total.iter_mut().zip(row).zip(first).for_each(|((t, v), f)| *t += v.to_f64() - f.to_f64());
             }
-            self.mean = total.iter().zip(first).map(|(t, f)| t / n + f.to_f64()).collect();
+            self.mean = total.iter().zip(first).map(|(t, f)| t / weight + f.to_f64()).collect();
             self.less(x, centred);
         }
-        self.rest.iter_mut().for_each(|r| *r /= n);
+        self.rest.iter_mut().for_each(|r| *r /= weight);
     }
 
     /// The rows less `mean`, their sums in `rest` and their squares, and the range of the rows: a few rows are copied, in
@@ -318,7 +328,7 @@ impl Columns {
         W
     }
 
-    /// Adds others; returns the difference of the means and n_a n_b / n, unless one of both is empty.
+    /// Adds others; returns the difference of the means and w_a w_b / w of the weights, unless one of both is empty.
     pub(crate) fn add(&mut self, other: &Columns) -> Option<(Vec<f64>, f64)> {
         if self.n == 0 || other.n == 0 {
             if self.n == 0 {
@@ -326,14 +336,14 @@ impl Columns {
             }
             return None;
         }
-        let (na, nb) = (self.n as f64, other.n as f64);
+        let (before, more) = (self.weight, other.weight);
         self.n += other.n;
-        let n = self.n as f64;
-        let weight = na * nb / n;
+        self.weight += more;
+        let weight = before * more / self.weight;
         let gap: Vec<f64> =
             (0..self.mean.len()).map(|j| (other.mean[j] - self.mean[j]) + (other.rest[j] - self.rest[j])).collect();
         for j in 0..gap.len() {
-            (self.mean[j], self.rest[j]) = two_sum(self.mean[j], self.rest[j] + gap[j] * (nb / n));
+            (self.mean[j], self.rest[j]) = two_sum(self.mean[j], self.rest[j] + gap[j] * (more / self.weight));
             self.squares[j] += other.squares[j] + gap[j] * (gap[j] * weight);
             self.low[j] = self.low[j].min(other.low[j]);
             self.high[j] = self.high[j].max(other.high[j]);
@@ -343,6 +353,11 @@ impl Columns {
 
     pub(crate) fn n(&self) -> u64 {
         self.n
+    }
+
+    /// The sum of the weights of the points: n, where they have none.
+    pub(crate) fn weight(&self) -> f64 {
+        self.weight
     }
 
     pub(crate) fn d(&self) -> usize {
@@ -360,13 +375,14 @@ impl Columns {
 
     pub(crate) fn write(&self, writer: &mut Writer) {
         writer.count(self.n);
+        writer.number(self.weight);
         for list in [&self.mean, &self.rest, &self.squares, &self.low, &self.high] {
             writer.numbers(list);
         }
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        let n = reader.count()?;
+        let (n, weight) = (reader.count()?, reader.number()?);
         let mut lists = [(); 5].map(|()| Vec::new());
         for list in &mut lists {
             *list = reader.numbers()?;
@@ -376,7 +392,7 @@ impl Columns {
         if [&rest, &squares, &low, &high].iter().any(|list| list.len() != d) {
             return Err(damaged("the lists have different lengths"));
         }
-        let columns = Columns { n, mean, rest, squares, low, high };
+        let columns = Columns { n, weight, mean, rest, squares, low, high };
         if n > MOST_POINTS {
             return Err(damaged("the number of points is too large"));
         }
@@ -387,6 +403,9 @@ impl Columns {
                 Err(damaged("there are sums but no points"))
             };
         }
+        if !(weight.is_finite() && weight > 0.0) {
+            return Err(damaged("the sum of the weights is not a positive number"));
+        }
         let sound = |j: usize| {
             let (low, high, mean) = (columns.low[j], columns.high[j], columns.mean[j]);
             let reach = low.abs().max(high.abs());
@@ -395,7 +414,7 @@ impl Columns {
                 && (low - 1e-9 * reach..=high + 1e-9 * reach).contains(&mean)
                 && columns.rest[j].abs() <= reach
                 && columns.squares[j].is_finite()
-                && columns.squares[j] >= -1e-9 * n as f64 * reach * reach
+                && columns.squares[j] >= -1e-9 * weight * reach * reach
         };
         if (0..d).all(sound) { Ok(columns) } else { Err(damaged("means and ranges do not fit together")) }
     }

@@ -142,8 +142,8 @@ pub(crate) enum Replan {
 /// What a Gram matrix comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GramKind {
-    /// A kernel on points.
-    Points,
+    /// A kernel on points, which needs so many coordinates of mapped points (M22) beside those of each point.
+    Points { mapped: usize },
     /// A matrix that the user has stored.
     Matrix,
     /// An operator of the user's.
@@ -256,7 +256,7 @@ impl Plan {
         let PassTask { n, k, .. } = *task;
         let (nf, points, d) = (n as f64, (n as u128).min(1 << 60), task.d.min(1 << 40));
         let columns = columns(k).min(1 << 40) + 5;
-        let of_points = task.kind == GramKind::Points;
+        let of_points = matches!(task.kind, GramKind::Points { .. });
         let f32 = task.f32 && n >= F32_FROM;
         let value: u128 = if f32 { 4 } else { 8 };
         let budget = u128::from(exec.memory_budget());
@@ -276,7 +276,8 @@ impl Plan {
         // For a wide kernel it is in f64.
         let factor = (pivots as u128 * 3 / 2) * points * FLOAT;
         let prepared = match task.kind {
-            GramKind::Points => points * d as u128 * (4 * FLOAT),
+            // In f64 and in f32.
+            GramKind::Points { mapped } => points * (4 * d as u128 + 2 * mapped.min(1 << 40) as u128) * FLOAT,
             GramKind::Matrix => points * points * FLOAT,
             GramKind::Operator => 0,
         };
@@ -324,6 +325,12 @@ impl Plan {
             | PlannedRoute::Dense
             | PlannedRoute::Landmarks(_) => None,
         }
+    }
+
+    /// The plan of kernel PCA for the operator XX' of a PCA that is planned by its Gram matrix or by passes.
+    pub(crate) fn of_operator(&self) -> Plan {
+        let route = if self.passes().is_some() { self.route.clone() } else { PlannedRoute::Dense };
+        Plan { route, features: self.n as u128, ..self.clone() }
     }
 
     /// The landmarks of an approximate route; `None` for exact ones.

@@ -8,7 +8,7 @@ use crate::kernel_pca::{KernelPca, KernelPcaModel, LandmarkState};
 use crate::model::AnyModel;
 use crate::op::SymOp;
 use crate::options::Route;
-use crate::pca::{Layout, Pca, PcaModel};
+use crate::pca::Pca;
 use crate::plan::Plan;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
@@ -192,7 +192,7 @@ impl Spec {
         match (self, source) {
             (Spec::Pca(pca), Source::Points(x)) => pca.plan(x.n(), x.d(), exec),
             (Spec::Pca(pca), Source::Batches(batches)) => pca.plan_batches(known(*batches), batches.d(), exec),
-            (Spec::Pca(pca), Source::Sparse(x)) => pca.plan_way(x.n(), x.d(), Layout::Sparse, exec),
+            (Spec::Pca(pca), Source::Sparse(x)) => pca.plan_sparse(x.n(), x.d(), exec),
             (Spec::Pca(_), Source::Gram(_) | Source::Operator(_)) => Err(not_for_pca()),
             (Spec::KernelPca(_), Source::Sparse(_)) => Err(not_sparse()),
             (Spec::KernelPca(kernel), Source::Points(x)) => kernel.plan(x.n(), x.d(), exec),
@@ -221,9 +221,9 @@ impl Spec {
         let whole = |model: AnyModel, n: usize| Fitted { model, n: n as u64, ranges: Vec::new(), notes: Vec::new() };
         match (self, source) {
             (Spec::Pca(pca), Source::Points(x)) => Ok(whole(AnyModel::Pca(pca.run_planned(plan, x, exec)?), x.n())),
-            (Spec::Pca(pca), Source::Sparse(x)) => Ok(whole(AnyModel::Pca(pca.fit_sparse_with(x, exec)?), x.n())),
+            (Spec::Pca(pca), Source::Sparse(x)) => Ok(whole(AnyModel::Pca(pca.run_sparse(&plan, x, exec)?), x.n())),
             (Spec::KernelPca(_), Source::Sparse(_)) => Err(not_sparse()),
-            (Spec::Pca(pca), Source::Batches(batches)) => pca.run_batches(batches, exec),
+            (Spec::Pca(pca), Source::Batches(batches)) => pca.run_batches(&plan, batches, exec),
             (Spec::Pca(_), Source::Gram(_) | Source::Operator(_)) => Err(not_for_pca()),
             (Spec::KernelPca(kernel), Source::Points(x)) => {
                 Ok(whole(AnyModel::KernelPca(kernel.run_planned(plan, x, exec)?), x.n()))
@@ -261,24 +261,29 @@ fn not_sparse() -> Error {
 }
 
 impl Pca {
-    /// One pass over the batches; a second one, by the svd route, where small components would lose their digits.
-    fn run_batches(&self, batches: &mut dyn Batches, exec: &Exec) -> Result<Fitted> {
-        type Seen = (PcaModel, u64, Vec<(f64, f64)>);
-        let pass = |pca: &Pca, batches: &mut dyn Batches| -> Result<Seen> {
-            let mut state = pca.state(batches.d())?;
-            batches.each(&mut |batch| state.update_any(batch, exec))?;
-            let model = pca.finish(&state, exec)?;
-            let ranges = if model.embedding().is_identity() { state.ranges() } else { Vec::new() };
-            Ok((model, state.n(), ranges))
-        };
-        let (mut model, n, ranges) = pass(self, batches)?;
-        let mut notes = Vec::new();
-        if model.loses_digits() && self.chosen_route() == Route::Auto {
-            let lost = model.notes().first().cloned().unwrap_or_default();
-            model = pass(&self.clone().route(Route::Svd), batches)?.0;
-            notes.push(format!("covariance route replaced by svd, in a second pass over the data: {lost}"));
+    /// One pass over the batches by the planned route, and a second one by another, where small components lose their
+    /// digits by the first.
+    fn run_batches(&self, plan: &Plan, batches: &mut dyn Batches, exec: &Exec) -> Result<Fitted> {
+        let (mut fitted, lost) = self.one_pass(plan, batches, exec)?;
+        if let Some(lost) = lost.filter(|_| self.chosen_route() == Route::Auto)
+            && let Ok(next) = Pca::replan(plan, exec)
+        {
+            fitted = self.one_pass(&next, batches, exec)?.0;
+            let note = format!("covariance route replaced by svd, in a second pass over the data: {lost}");
+            fitted.notes.push(note);
         }
-        Ok(Fitted { model: AnyModel::Pca(model), n, ranges, notes })
+        Ok(fitted)
+    }
+
+    /// The model of one pass, and a note where its small components lose their digits.
+    fn one_pass(&self, plan: &Plan, batches: &mut dyn Batches, exec: &Exec) -> Result<(Fitted, Option<String>)> {
+        let pca = self.clone().route(plan.route.of_pca()?);
+        let mut state = pca.state(batches.d())?;
+        batches.each(&mut |batch| state.update_any(batch, exec))?;
+        let model = pca.finish(&state, exec)?;
+        let lost = model.loses_digits().then(|| model.notes().first().cloned().unwrap_or_default());
+        let ranges = if model.embedding().is_identity() { state.ranges() } else { Vec::new() };
+        Ok((Fitted { model: AnyModel::Pca(model), n: state.n(), ranges, notes: Vec::new() }, lost))
     }
 }
 

@@ -158,7 +158,10 @@ pub struct Spectrum {
     pub(crate) rank: usize,
     /// Whether all eigenvalues were computed.
     pub(crate) complete: bool,
+    /// The number of points.
     pub(crate) n: usize,
+    /// The sum of their weights, n where they have none: what variances are divided by.
+    pub(crate) weight: f64,
     pub(crate) centred: bool,
     pub(crate) matrix: Matrix,
 }
@@ -185,12 +188,12 @@ impl Spectrum {
 
     /// Returns the variances with divisor n (population variances).
     pub fn population_variances(&self) -> Vec<f64> {
-        self.divided_by(self.n as f64)
+        self.divided_by(self.weight)
     }
 
     /// Returns the divisor of [`Spectrum::variances`]: n - 1, or n when the model does not centre.
     pub fn divisor(&self) -> f64 {
-        if self.centred { (self.n.max(2) - 1) as f64 } else { self.n as f64 }
+        if self.centred { (self.weight - 1.0).max(1.0) } else { self.weight }
     }
 
     /// Returns the eigenvalues as they are shown: the variances for PCA, the eigenvalues of HKH for kernel PCA.

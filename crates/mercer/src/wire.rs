@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"mercer-state/";
 /// The version of all states; it is raised when the layout of any of them changes.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const CHECKSUM: usize = 8;
 /// The largest number of points of a state: larger counts are not exact in f64.
 pub(crate) const MOST_POINTS: u64 = 1 << 53;

@@ -1,8 +1,8 @@
 //! Sparse points: products against plain loops, PCA against that of the same points with their zeros.
 #![allow(missing_docs)]
 
+use mercer::axes::complete_axes;
 use mercer::testing::{matrices, ratios};
-use mercer::wide::{Layout, Way, complete_axes};
 use mercer::{Block, Components, Csr, Embedding, ErrorKind, Exec, Pca, PcaModel, Points, Result, Route};
 
 /// Points of which a share is not zero, the same for the same seed.
@@ -213,8 +213,7 @@ fn pairs(d: usize) -> (Csr, Vec<f64>) {
 fn a_few_components_of_many_dimensions_are_found_by_passes() -> Result<()> {
     let (x, exact) = pairs(2100);
     let spec = Pca::new().components(12);
-    assert!(matches!(spec.way(x.n(), x.d(), Layout::Sparse, &Exec::new()), Way::Passes { k: 12, .. }));
-    assert_eq!(spec.plan_way(x.n(), x.d(), Layout::Sparse, &Exec::new())?.route.name(), "passes");
+    assert_eq!(spec.plan_sparse(x.n(), x.d(), &Exec::new())?.passes().map(|p| p.k), Some(12));
     let models = [1, 2, 7].map(|threads| spec.fit_sparse_with(&x, &Exec::new().threads(threads)));
     let [model, two, seven] = models;
     let model = model?;
@@ -252,10 +251,11 @@ fn dense_points_are_fitted_by_passes_too() -> Result<()> {
         assert_eq!(spec.fit_by_passes(&narrow)?.components(), 4);
     }
     let exec = Exec::new();
-    let spec = Pca::new().components(4);
-    assert!(matches!(spec.way(2500, 2200, Layout::Dense, &exec), Way::Passes { k: 4, .. }));
-    assert!(matches!(spec.way(300, 200, Layout::Dense, &exec), Way::Whole { route: Route::Covariance, .. }));
-    assert!(spec.plan_way(2500, 2200, Layout::Dense, &exec)?.to_string().starts_with("route      passes (4 leading"));
+    let spec = Pca::new().components(4).tolerance(1e-6);
+    assert_eq!(spec.plan(300, 200, &exec)?.route.name(), "covariance");
+    let plan = spec.plan(2500, 2200, &exec)?;
+    assert_eq!(plan.passes().map(|p| p.k), Some(4));
+    assert!(plan.to_string().starts_with("route      passes (4 leading"));
     let not_by_passes = [spec.clone().center(false), Pca::new(), spec.clone().embed(Embedding::monomials(2))];
     for other in not_by_passes.iter().chain([&Pca::new().components(201)]) {
         assert!(other.fit_by_passes(&x).is_err());
@@ -280,25 +280,26 @@ fn bits_do_not_depend_on_threads() -> Result<()> {
 }
 
 #[test]
-fn ways_follow_from_sizes_and_are_told() {
-    let way = |spec: &Pca, n, d| spec.way(n, d, Layout::Sparse, &Exec::new());
-    let route = |way: Way| match way {
-        Way::Whole { route, why } => (route.name(), why),
-        Way::Passes { k, why } => ("passes", format!("{k}: {why}")),
+fn routes_follow_from_sizes_and_are_explained() -> Result<()> {
+    let route = |spec: &Pca, n, d| -> Result<(&'static str, String)> {
+        let plan = spec.plan_sparse(n, d, &Exec::new())?;
+        Ok((plan.route.name(), plan.why))
     };
     let few = Pca::new().components(20);
-    assert_eq!(route(way(&few, 100, 2000)), ("covariance", "few features (2000)".into()));
-    assert_eq!(route(way(&few, 100, 5000)), ("gram", "few points (100)".into()));
-    assert_eq!(route(way(&few, 20_000, 5000)), ("passes", "20: 20 leading components of 5000".into()));
-    assert_eq!(route(way(&few.clone().route(Route::Covariance), 20_000, 5000)).0, "covariance");
-    assert_eq!(route(way(&few.clone().route(Route::Covariance), 5000, 20_000)).0, "passes");
-    assert_eq!(route(way(&few.clone().center(false), 5000, 20_000)).0, "gram");
-    assert_eq!(route(way(&Pca::new(), 20_000, 5000)).0, "covariance");
-    assert_eq!(route(way(&Pca::new(), 5000, 20_000)).0, "gram");
-    assert!(few.plan_way(usize::MAX, usize::MAX, Layout::Sparse, &Exec::new()).is_err());
-    assert!(few.plan_way(usize::MAX, usize::MAX, Layout::Dense, &Exec::new()).is_err());
+    assert_eq!(route(&few, 100, 2000)?, ("covariance", "few features (2000)".into()));
+    assert_eq!(route(&few, 100, 5000)?, ("gram", "few points (100)".into()));
+    assert_eq!(route(&few, 20_000, 5000)?, ("passes", "20 leading components of 5000".into()));
+    assert_eq!(route(&few.clone().route(Route::Covariance), 20_000, 5000)?.0, "covariance");
+    assert_eq!(route(&few.clone().route(Route::Covariance), 5000, 20_000)?.0, "passes");
+    assert_eq!(route(&few.clone().center(false), 5000, 20_000)?.0, "gram");
+    assert_eq!(route(&Pca::new(), 20_000, 5000)?.0, "covariance");
+    assert_eq!(route(&Pca::new(), 5000, 20_000)?.0, "gram");
+    assert!(few.plan_sparse(usize::MAX, usize::MAX, &Exec::new()).is_err());
+    assert!(few.plan(usize::MAX, usize::MAX, &Exec::new()).is_err());
+    assert!(few.clone().tolerance(1e-6).plan(usize::MAX, usize::MAX, &Exec::new()).is_err());
     // A Gram matrix of few sparse points needs no table of all their dimensions.
-    assert!(few.plan_way(100, 4_000_000_000, Layout::Sparse, &Exec::new()).is_ok());
+    few.plan_sparse(100, 4_000_000_000, &Exec::new())?;
+    Ok(())
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Lens {
     pub(crate) fn dimensions(&self, d: usize) -> usize {
         match self {
             Lens::Plain | Lens::Unit | Lens::Scaled(_) => d,
-            Lens::Circle(_) => 2 * d,
+            Lens::Circle(_) => d.saturating_mul(2),
         }
     }
 

@@ -98,6 +98,7 @@ impl KernelPca {
                 rank,
                 complete: true,
                 n,
+                weight: n as f64,
                 centred: true,
                 matrix: Matrix::Gram,
             },

@@ -135,6 +135,7 @@ impl KernelPcaModel {
             rank: parts.rank,
             complete: parts.complete,
             n,
+            weight: n as f64,
             centred: true,
             matrix: Matrix::Gram,
         };

@@ -143,6 +143,7 @@ impl KernelPca {
                 rank: k,
                 complete: false,
                 n,
+                weight: n as f64,
                 centred: true,
                 matrix: Matrix::Gram,
             },

@@ -4,6 +4,7 @@ use super::KernelPca;
 use crate::error::{Bytes, Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::kernel::Kernel;
+use crate::kernel::tile::mapped_dimensions;
 use crate::options::{Approx, Landmarks, MOST_GROWN};
 use crate::plan::{GramKind, PassPlan, PassTask, Plan, PlannedRoute, Replan};
 use crate::spectrum::Components;
@@ -39,8 +40,7 @@ impl KernelPca {
     /// # Errors
     /// When it does not fit the memory budget, or an option is outside its domain.
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
-        self.kernel_or_refuse()?;
-        let shape = Shape { n, d, kind: GramKind::Points };
+        let shape = self.shape_of_points(n, d)?;
         match &self.approx {
             Approx::None => self.exact_plan(shape, exec),
             Approx::Landmarks(landmarks) if landmarks.are_all(n) => self.exact_plan(shape, exec),
@@ -93,11 +93,16 @@ impl KernelPca {
         match &self.approx {
             Approx::None => self.plan(n, d, exec),
             Approx::Auto | Approx::Landmarks(_) => {
-                self.kernel_or_refuse()?;
-                let shape = Shape { n, d, kind: GramKind::Points };
+                let shape = self.shape_of_points(n, d)?;
                 self.landmark_plan(shape, self.landmarks_for(exec), "the data is read batch by batch", exec)
             }
         }
+    }
+
+    /// Points, and what the kernel makes of them.
+    pub(super) fn shape_of_points(&self, n: usize, d: usize) -> Result<Shape> {
+        let mapped = mapped_dimensions(self.kernel_or_refuse()?, d);
+        Ok(Shape { n, d, kind: GramKind::Points { mapped } })
     }
 
     fn validate(&self) -> Result<()> {
@@ -141,8 +146,8 @@ impl KernelPca {
         let (dense_up_to, because) = match kind {
             _ if self.dense => (usize::MAX, "requested"),
             GramKind::Matrix | GramKind::Operator => (DENSE_UP_TO_GIVEN, "few points"),
-            GramKind::Points if psd || !fits || n <= DENSE_UP_TO => (DENSE_UP_TO, "few points"),
-            GramKind::Points => {
+            GramKind::Points { .. } if psd || !fits || n <= DENSE_UP_TO => (DENSE_UP_TO, "few points"),
+            GramKind::Points { .. } => {
                 (ALL_EIGENVALUES_UP_TO, "the kernel may have negative eigenvalues, and points are not too many")
             }
         };
@@ -153,7 +158,7 @@ impl KernelPca {
                 dense(format!("{k} of {n} components are many: all eigenpairs of the stored Gram matrix"))
             }
             Some((k, share)) => {
-                let f32 = kind == GramKind::Points && self.tolerance > F32_ABOVE;
+                let f32 = matches!(kind, GramKind::Points { .. }) && self.tolerance > F32_ABOVE;
                 Plan::by_passes(&PassTask { n, d, k, kind, f32, share }, exec)
             }
         };

@@ -40,7 +40,7 @@ impl KernelPca {
         if let Some(landmarks) = plan.landmarks() {
             return exec.run(|| self.fit_landmarks(x, landmarks, exec));
         }
-        let shape = Shape { n: x.n(), d: x.d(), kind: GramKind::Points };
+        let shape = self.shape_of_points(x.n(), x.d())?;
         let kernel = self.kernel_or_refuse()?;
         exec.run(|| {
             let standardise = match self.standardise {

@@ -9,7 +9,7 @@ use crate::points::Points;
 /// a unit vector has besides the rows before it, with its entry of largest magnitude positive.
 ///
 /// ```
-/// use mercer::wide::complete_axes;
+/// use mercer::axes::complete_axes;
 /// use mercer::Points;
 /// let axes = complete_axes(&Points::from_rows(&[[0.6, 0.8, 0.0]]), 2);
 /// assert_eq!(axes.row(1), [0.0, 0.0, 1.0]);

@@ -23,15 +23,15 @@ pub(super) struct Location {
 
 impl Location {
     pub(super) fn of(columns: &Columns, spec: &Pca) -> Result<Self> {
-        let (n, zero) = (columns.n() as f64, vec![0.0; columns.mean().len()]);
+        let (weight, zero) = (columns.weight(), vec![0.0; columns.mean().len()]);
         let d = zero.len();
         let (mean, rest) = if spec.center { (columns.mean(), columns.rest()) } else { (zero.clone(), zero) };
         check_spread((0..d).map(|j| columns.spread(j, mean[j])).collect(), spec)?;
         let about_origin = columns.mean();
         let squares: Vec<f64> = (0..d)
-            .map(|j| columns.square(j) + if spec.center { 0.0 } else { n * about_origin[j] * about_origin[j] })
+            .map(|j| columns.square(j) + if spec.center { 0.0 } else { weight * about_origin[j] * about_origin[j] })
             .collect();
-        let divisor = if spec.center { (n - 1.0).max(1.0) } else { n };
+        let divisor = if spec.center { (weight - 1.0).max(1.0) } else { weight };
         let scale =
             squares.iter().map(|s| if spec.standardise && *s > 0.0 { (s / divisor).sqrt() } else { 1.0 }).collect();
         let constant = (0..d).map(|j| if spec.center { columns.is_constant(j) } else { squares[j] == 0.0 }).collect();

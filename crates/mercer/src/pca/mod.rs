@@ -4,20 +4,20 @@ mod axes;
 mod decompose;
 mod design;
 mod model;
+mod planning;
 mod state;
 mod wide;
 
 pub use axes::complete_axes;
 pub use model::{PcaModel, PcaParts};
 pub use state::PcaState;
-pub use wide::{Layout, Way};
 
 use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::eigen::{Certificate, sign};
 use crate::embedding::Embedding;
-use crate::error::{Bytes, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::moments::{Columns, Moments};
@@ -131,44 +131,6 @@ impl Pca {
         self
     }
 
-    /// What fitting n points of d dimensions will do and need.
-    ///
-    /// # Errors
-    /// When it does not fit the memory budget, an option is outside its domain, or more components are asked for than
-    /// min(n, features).
-    pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
-        match self.tolerance {
-            Some(_) => self.plan_way(n, d, Layout::Dense, exec),
-            None => self.plan_whole(n, d, exec),
-        }
-    }
-
-    /// The plan of all eigenpairs of one matrix.
-    fn plan_whole(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
-        self.components.validate("pca")?;
-        self.embedding.validate()?;
-        let features = self.embedding.features(d).unwrap_or(u128::MAX);
-        if self.embedding != Embedding::Identity {
-            let bytes = features.saturating_mul(n as u128).saturating_mul(8);
-            let count = self.embedding.features(d).map_or("more than 2^128".to_string(), |f| f.to_string());
-            let what = format!("embedding {n} points of {d} dimensions by {} with {count} features", self.embedding);
-            exec.allow(bytes, what, "use a smaller degree, or the polynomial kernel, which needs no features")?;
-        }
-        self.plan_features(n, features, exec)
-    }
-
-    fn plan_features(&self, n: usize, features: u128, exec: &Exec) -> Result<Plan> {
-        let most = features.min(n as u128);
-        match self.components {
-            Components::Count(k) if k as u128 > most => {
-                let constraint = format!("components <= min(points, features) = {most}");
-                return Err(Error::parameter("pca", "components", k, constraint));
-            }
-            _ => {}
-        }
-        Plan::pca(n, features, self.route).allow(exec, "keep fewer dimensions or points, or raise the memory budget")
-    }
-
     /// Fits points.
     ///
     /// # Errors
@@ -228,21 +190,6 @@ impl Pca {
         self.components
     }
 
-    /// What fitting n points that come in batches will do and need.
-    ///
-    /// # Errors
-    /// As [`Pca::plan`].
-    pub fn plan_batches(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
-        self.components.validate("pca")?;
-        self.embedding.validate()?;
-        let route = if self.route == Route::Auto { Route::Covariance } else { self.route };
-        // Batches are embedded one by one.
-        let features = self.embedding.features(d).unwrap_or(u128::MAX);
-        let plan = self.clone().route(route).plan_features(n, features, exec)?;
-        let why = "the data is read batch by batch".to_string();
-        Ok(if self.route == Route::Auto { Plan { why, ..plan } } else { plan })
-    }
-
     pub(crate) fn run_planned(&self, plan: Plan, x: AnyPoints<'_>, exec: &Exec) -> Result<PcaModel> {
         match x {
             AnyPoints::F64(x) => self.fit_planned(plan, x, exec),
@@ -264,11 +211,10 @@ impl Pca {
             return Err(Error::inconsistent("the plan is of points of another number or other dimensions"));
         }
         if plan.passes().is_some() {
-            return self.fit_by_passes_with(x, exec);
+            return self.run_by_passes(plan, x, exec);
         }
-        let route = plan.route.of_pca()?;
         if self.embedding == Embedding::Identity {
-            return exec.run(|| self.run_features(route, x, x.d(), exec));
+            return exec.run(|| self.run_features(plan, x, x.d(), exec));
         }
         x.check(1)?;
         exec.run(|| {
@@ -276,7 +222,7 @@ impl Pca {
             for (i, point) in x.to_f64().rows().enumerate() {
                 phi.extend(self.embedding.checked_map(i, point, features)?);
             }
-            self.run_features(route, Points::new(phi, x.n(), features)?.view(), x.d(), exec)
+            self.run_features(plan, Points::new(phi, x.n(), features)?.view(), x.d(), exec)
         })
     }
 
@@ -290,15 +236,9 @@ impl Pca {
         Ok(Standardise { mean: location.mean, scale: location.scale })
     }
 
-    /// Follows the route; when it turns out that small components lose their digits, the singular value decomposition
-    /// is planned instead.
-    fn run_features<T: Real>(
-        &self,
-        mut route: Route,
-        phi: PointsRef<'_, T>,
-        d: usize,
-        exec: &Exec,
-    ) -> Result<PcaModel> {
+    /// Follows the route of the plan, and asks for another plan where small components lose their digits by it.
+    fn run_features<T: Real>(&self, plan: &Plan, phi: PointsRef<'_, T>, d: usize, exec: &Exec) -> Result<PcaModel> {
+        let mut route = plan.route.of_pca()?;
         let (n, most) = (phi.n(), phi.n().min(phi.d()));
         let mut notes = Vec::new();
         // By the covariance route one pass over the points is enough.
@@ -312,14 +252,14 @@ impl Pca {
         let mut found = location.decompose(phi, moments.as_ref(), route, exec)?;
         let mut k = self.components.count(&found.eigenvalues, found.total(), most);
         if let Some(lost) = found.lost_digits(k, route).filter(|_| self.route == Route::Auto) {
-            let plan = Plan::pca(n, phi.d() as u128, Route::Svd);
-            if plan.bytes <= u128::from(exec.memory_budget()) {
-                notes.push(format!("{} route replaced by svd: {lost}", route.name()));
-                route = Route::Svd;
-                found = location.decompose(phi, None, route, exec)?;
-                k = self.components.count(&found.eigenvalues, found.total(), most);
-            } else {
-                notes.push(format!("{lost}; svd needs {}", Bytes(plan.bytes)));
+            match Pca::replan(plan, exec) {
+                Ok(next) => {
+                    notes.push(format!("{} route replaced by svd: {lost}", route.name()));
+                    route = next.route.of_pca()?;
+                    found = location.decompose(phi, None, route, exec)?;
+                    k = self.components.count(&found.eigenvalues, found.total(), most);
+                }
+                Err(needed) => notes.push(format!("{lost}; svd needs {needed}")),
             }
         }
         notes.extend(location.notes(self));
@@ -349,7 +289,13 @@ impl Pca {
                 return Err(ErrorKind::TooFew { what, found, needed }.into());
             }
         }
-        self.clone().embed(Embedding::Identity).route(Route::Covariance).plan(n, d, exec)?;
+        self.clone().embed(Embedding::Identity).route(Route::Covariance).plan_whole(n, d, exec)?;
+        self.run_scatter(scatter, at, n, exec)
+    }
+
+    /// As [`Pca::fit_scatter`], of a matrix of the right shape whose memory is planned.
+    fn run_scatter(&self, scatter: &Block, at: Standardise, n: usize, exec: &Exec) -> Result<PcaModel> {
+        let d = scatter.n();
         exec.run(|| {
             let scatter = Dense::measure_block(scatter.clone(), f64::EPSILON)?.symmetric()?.into_matrix();
             let found = Decomposed::of_scatter(scatter, n.min(d))?;

@@ -119,6 +119,7 @@ impl PcaModel {
             rank: parts.rank,
             complete: true,
             n: parts.n,
+            weight: parts.n as f64,
             centred: parts.center,
             matrix: Matrix::Scatter,
         };

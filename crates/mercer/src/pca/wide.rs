@@ -26,127 +26,17 @@ use crate::spectrum::{Components, Spectrum};
 
 /// The residual that is reached where no tolerance is given, relative to the largest eigenvalue.
 const DEFAULT_TOLERANCE: f64 = 1e-6;
-/// Up to this size the smaller of scatter and Gram matrix is decomposed as a whole.
-const WHOLE_UP_TO: usize = 2000;
 /// Where the smallest eigenvalue is less than this share of the largest, axes are made orthonormal once more.
 const LOSES_ORTHOGONALITY: f64 = 1e-2;
 
-/// Bytes of a table of numbers.
-fn table(n: usize, d: usize) -> u128 {
-    (n as u128 * d as u128).saturating_mul(8)
-}
-
-/// How points are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// All values, as [`Points`] has them.
-    Dense,
-    /// The values that are not zero, as [`Csr`] has them.
-    Sparse,
-}
-
-/// How components are found, and why so.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Way {
-    /// All eigenpairs of one matrix.
-    Whole {
-        /// The matrix.
-        route: Route,
-        /// The reason.
-        why: String,
-    },
-    /// The leading eigenpairs of the Gram matrix by passes over the points.
-    Passes {
-        /// How many.
-        k: usize,
-        /// The reason.
-        why: String,
-    },
-}
-
 impl Pca {
-    /// How the components of n points of d dimensions are best found. Dense points are fitted by passes only where
-    /// [`Pca::fit_by_passes`] is called. Of sparse points with d > n, the covariance route is not taken even if it is
-    /// asked for, unless there are few dimensions.
-    pub fn way(&self, n: usize, d: usize, layout: Layout, exec: &Exec) -> Way {
-        let least = n.min(d);
-        let few = match self.components {
-            Components::Count(k) | Components::UpTo(k) if k <= least / 10 && self.center => Some(k),
-            Components::Count(_) | Components::UpTo(_) | Components::Share(_) | Components::All => None,
-        };
-        let passes = |k: usize| Way::Passes { k, why: format!("{k} leading components of {least}") };
-        let whole = |route: Route, why: String| Way::Whole { route, why };
-        if layout == Layout::Dense {
-            // A centred copy of the points, and as much again for the vectors.
-            let fits = table(n, d).saturating_mul(2) <= u128::from(exec.memory_budget());
-            let plain = self.route == Route::Auto && self.embedding == Embedding::Identity;
-            if let Some(k) = few.filter(|_| plain && fits && least > WHOLE_UP_TO) {
-                return passes(k);
-            }
-            let plan = Plan::pca(n, self.embedding.features(d).unwrap_or(u128::MAX), self.route);
-            let route = match plan.route {
-                PlannedRoute::Gram => Route::Gram,
-                PlannedRoute::Svd => Route::Svd,
-                PlannedRoute::Covariance
-                | PlannedRoute::Dense
-                | PlannedRoute::Passes(_)
-                | PlannedRoute::Landmarks(_) => Route::Covariance,
-            };
-            return whole(route, plan.why);
-        }
-        let many = if self.center { "all or many components" } else { "no mean is subtracted" };
-        match (self.route, few) {
-            (Route::Gram, _) => whole(Route::Gram, "requested".into()),
-            _ if d <= WHOLE_UP_TO => whole(Route::Covariance, format!("few features ({d})")),
-            (Route::Covariance, _) if d <= n => whole(Route::Covariance, "requested".into()),
-            (_, None) if d <= n => {
-                whole(Route::Covariance, format!("{many}, and no more features ({d}) than points ({n})"))
-            }
-            _ if n <= WHOLE_UP_TO => whole(Route::Gram, format!("few points ({n})")),
-            (_, None) => whole(Route::Gram, format!("{many}, and fewer points ({n}) than features ({d})")),
-            (_, Some(k)) => passes(k),
-        }
-    }
-
-    /// What fitting n points of d dimensions by [`Pca::way`] will do and need.
-    ///
-    /// # Errors
-    /// As [`Pca::plan`].
-    pub fn plan_way(&self, n: usize, d: usize, layout: Layout, exec: &Exec) -> Result<Plan> {
-        let way = self.way(n, d, layout, exec);
-        let why = match &way {
-            Way::Whole { route, why } if layout == Layout::Dense || *route != Route::Gram => {
-                let plan = self.clone().route(*route).plan_whole(n, d, exec)?;
-                return Ok(Plan { why: why.clone(), ..plan });
-            }
-            Way::Whole { why, .. } | Way::Passes { why, .. } => why,
-        };
-        self.check_count(n, d)?;
-        let plan = match self.center {
-            true => self.of_operator().plan_op(n, exec)?,
-            false => self.about_origin().plan_whole(n, n, exec)?,
-        };
-        // Many components whose matrix does not fit the memory are found by passes, too.
-        let route = if plan.passes().is_some() { plan.route } else { PlannedRoute::Gram };
-        let (mut bytes, mut flops) = (plan.bytes, plan.flops);
-        if let Way::Passes { k, .. } = way {
-            // A pass multiplies the points twice by about as many vectors as there are components and a few more.
-            let columns = k + 10;
-            let copy = if layout == Layout::Dense { table(n, d) } else { 0 };
-            bytes = bytes.saturating_add(copy).saturating_add(table(d, 3 * columns));
-            flops = 7.0 * 4.0 * n as f64 * d as f64 * columns as f64;
-        }
-        exec.allow(bytes, format!("finding the leading components of {n} points"), "raise the memory budget")?;
-        Ok(Plan { route, why: why.clone(), n, features: d as u128, bytes, flops })
-    }
-
     /// Kernel PCA of the operator XX'.
-    fn of_operator(&self) -> KernelPca {
+    pub(super) fn of_operator(&self) -> KernelPca {
         KernelPca::custom().components(self.components).tolerance(self.tolerance.unwrap_or(DEFAULT_TOLERANCE))
     }
 
     /// PCA of the matrix XX' as it is, as if it were a scatter matrix.
-    fn about_origin(&self) -> Pca {
+    pub(super) fn about_origin(&self) -> Pca {
         Pca::new().components(self.components).center(false).route(Route::Covariance)
     }
 
@@ -180,19 +70,19 @@ impl Pca {
                 return Err(ErrorKind::TooFew { what, found, needed }.into());
             }
         }
-        if self.route == Route::Svd {
-            let what = "the singular value decomposition of sparse points needs their zeros too".into();
-            return Err(
-                ErrorKind::Unsupported { what, remedy: "leave the choice of the route to the plan".into() }.into()
-            );
+        self.run_sparse(&self.plan_sparse(n, d, exec)?, x, exec)
+    }
+
+    /// Fits sparse points as planned by [`Pca::plan_sparse`].
+    pub(crate) fn run_sparse(&self, plan: &Plan, x: &Csr, exec: &Exec) -> Result<PcaModel> {
+        if (plan.n, plan.features) != (x.n(), x.d() as u128) {
+            return Err(Error::inconsistent("the plan is of points of another number or other dimensions"));
         }
-        self.check_no_embedding("sparse points")?;
-        self.plan_way(n, d, Layout::Sparse, exec)?;
         exec.run(|| {
             let (design, at) = Sparse::new(x, self)?;
-            match self.way(n, d, Layout::Sparse, exec) {
-                Way::Whole { route: Route::Covariance, .. } => self.fit_scatter(&design.scatter(exec)?, at, n, exec),
-                _ => self.fit_design(&design, at, exec),
+            match plan.route {
+                PlannedRoute::Covariance => self.run_scatter(&design.scatter(exec)?, at, x.n(), exec),
+                _ => self.run_design(plan, &design, at, exec),
             }
         })
     }
@@ -222,48 +112,25 @@ impl Pca {
             return Err(ErrorKind::Unsupported { what, remedy: "use fit, which has all routes".into() }.into());
         }
         match points.into().into() {
-            AnyPoints::F64(x) => self.fit_dense_by_passes(x, exec),
-            AnyPoints::F32(x) => self.fit_dense_by_passes(x, exec),
+            AnyPoints::F64(x) => self.run_by_passes(&self.plan_by_passes(x.n(), x.d(), exec)?, x, exec),
+            AnyPoints::F32(x) => self.run_by_passes(&self.plan_by_passes(x.n(), x.d(), exec)?, x, exec),
         }
     }
 
-    fn fit_dense_by_passes<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<PcaModel> {
+    pub(super) fn run_by_passes<T: Real>(&self, plan: &Plan, x: PointsRef<'_, T>, exec: &Exec) -> Result<PcaModel> {
         x.check_shape(2)?;
-        self.check_count(x.n(), x.d())?;
-        exec.allow(table(x.n(), x.d()), format!("a centred copy of {} points", x.n()), "use fit, which needs no copy")?;
         exec.run(|| {
             let columns = Columns::of_with(x, exec)?;
             let Location { mean, scale, .. } = Location::of(&columns, self)?;
             let moved = standardised(x, &mean, &columns.rest(), &scale);
-            self.fit_design(&Moved::new(moved)?, Standardise { mean, scale }, exec)
+            self.run_design(plan, &Moved::new(moved)?, Standardise { mean, scale }, exec)
         })
     }
 
-    /// Refuses a number of components that there cannot be.
-    fn check_count(&self, n: usize, d: usize) -> Result<()> {
-        self.components.validate("pca")?;
-        let most = n.min(d);
-        match self.components {
-            Components::Count(k) if k > most => {
-                let constraint = format!("components <= min(points, features) = {most}");
-                Err(Error::parameter("pca", "components", k, constraint))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_no_embedding(&self, of: &str) -> Result<()> {
-        if self.embedding == Embedding::Identity {
-            return Ok(());
-        }
-        let what = format!("PCA by {of} has no embedding, and {} is set", self.embedding);
-        Err(ErrorKind::Unsupported { what, remedy: "use fit with points that are not sparse".into() }.into())
-    }
-
     /// From eigenvectors u of the Gram matrix to the axes f = X'u / |X'u|.
-    fn fit_design(&self, design: &dyn Design, at: Standardise, exec: &Exec) -> Result<PcaModel> {
+    fn run_design(&self, plan: &Plan, design: &dyn Design, at: Standardise, exec: &Exec) -> Result<PcaModel> {
         let (n, d) = (design.n(), design.d());
-        let found = Pairs::of(self, design, exec)?;
+        let found = Pairs::of(self, plan, design, exec)?;
         let mut eigenvalues = found.spectrum.eigenvalues.clone();
         let real = eigenvalues.iter().take_while(|v| **v > 0.0).count().min(found.spectrum.rank);
         let wanted = match self.components {
@@ -375,9 +242,9 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn of(spec: &Pca, design: &dyn Design, exec: &Exec) -> Result<Self> {
+    fn of(spec: &Pca, plan: &Plan, design: &dyn Design, exec: &Exec) -> Result<Self> {
         if spec.center {
-            let model = spec.of_operator().fit_op_with(&Gram(design), exec)?;
+            let model = spec.of_operator().run_op(plan.of_operator(), &Gram(design), exec)?;
             let alpha = model.alpha();
             return Ok(Pairs {
                 vectors: Block::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j]),
@@ -388,7 +255,7 @@ impl Pairs {
         // Kernel PCA always centres. Without a mean, eigenvectors are those of a scatter matrix about the origin.
         let n = design.n();
         let at = Standardise { mean: vec![0.0; n], scale: vec![1.0; n] };
-        let model = spec.about_origin().fit_scatter(&design.gram(exec)?, at, n, exec)?;
+        let model = spec.about_origin().run_scatter(&design.gram(exec)?, at, n, exec)?;
         let axes = model.axes();
         Ok(Pairs {
             vectors: Block::from_fn(n, axes.n(), |i, j| axes.row(j)[i]),

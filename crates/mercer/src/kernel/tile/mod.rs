@@ -26,7 +26,7 @@ use crate::points::Points;
 use crate::real::Real;
 use apply::Raw;
 use direct::Distance;
-pub(crate) use rows::{DistanceMethod, Rows};
+pub(crate) use rows::{DistanceMethod, Rows, mapped_dimensions};
 
 /// Rows and columns of a tile of few points: there are many tiles for the threads.
 pub(crate) const TILE: usize = 64;

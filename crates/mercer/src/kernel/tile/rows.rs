@@ -251,6 +251,11 @@ fn lenses(kernel: &Kernel) -> Vec<Lens> {
     found
 }
 
+/// The number of coordinates of mapped points that a kernel needs beside the d coordinates of a point.
+pub(crate) fn mapped_dimensions(kernel: &Kernel, d: usize) -> usize {
+    lenses(kernel).iter().skip(1).fold(0, |sum, lens| sum.saturating_add(lens.dimensions(d)))
+}
+
 /// Whether values of points with themselves are needed.
 fn has_normalised(kernel: &Kernel) -> bool {
     match kernel {

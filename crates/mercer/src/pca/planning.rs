@@ -1,0 +1,166 @@
+//! The decisions of PCA: which matrix is decomposed, and which one instead when a fit has learnt something.
+
+use super::Pca;
+use crate::embedding::Embedding;
+use crate::error::{Bytes, Error, ErrorKind, Result};
+use crate::exec::Exec;
+use crate::options::Route;
+use crate::plan::{Plan, PlannedRoute};
+use crate::spectrum::Components;
+
+/// Up to this size the smaller of scatter and Gram matrix is decomposed as a whole.
+const WHOLE_UP_TO: usize = 2000;
+
+/// Bytes of a table of numbers.
+fn table(n: usize, d: usize) -> u128 {
+    (n as u128 * d as u128).saturating_mul(8)
+}
+
+impl Pca {
+    /// Returns what fitting n points of d dimensions will do and need.
+    ///
+    /// # Errors
+    /// When it does not fit the memory budget, an option is outside its domain, or more components are asked for than
+    /// min(n, features).
+    pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        // A centred copy of the points, and as much again for the vectors.
+        let fits = table(n, d).saturating_mul(2) <= u128::from(exec.memory_budget());
+        let plain = self.route == Route::Auto && self.embedding == Embedding::Identity;
+        let by_passes = self.tolerance.is_some() && plain && fits && n.min(d) > WHOLE_UP_TO;
+        match self.few(n, d).filter(|_| by_passes) {
+            Some(_) => self.plan_by_passes(n, d, exec),
+            None => self.plan_whole(n, d, exec),
+        }
+    }
+
+    /// Returns what fitting n points that come in batches will do and need.
+    ///
+    /// # Errors
+    /// As [`Pca::plan`].
+    pub fn plan_batches(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        self.components.validate("pca")?;
+        self.embedding.validate()?;
+        let route = if self.route == Route::Auto { Route::Covariance } else { self.route };
+        // Batches are embedded one by one.
+        let features = self.embedding.features(d).unwrap_or(u128::MAX);
+        let plan = self.clone().route(route).plan_features(n, features, exec)?;
+        let why = "the data is read batch by batch".to_string();
+        Ok(if self.route == Route::Auto { Plan { why, ..plan } } else { plan })
+    }
+
+    /// Returns what fitting n sparse points of d dimensions will do and need. If d > n, the covariance route is not taken
+    /// even if it is requested, unless there are few dimensions.
+    ///
+    /// # Errors
+    /// As [`Pca::plan`]; and for an embedding, or the route [`Route::Svd`], which need all values.
+    pub fn plan_sparse(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        self.check_no_embedding("sparse points")?;
+        let covariance = |why: String| -> Result<Plan> {
+            let plan = self.clone().route(Route::Covariance).plan_whole(n, d, exec)?;
+            Ok(Plan { why, ..plan })
+        };
+        let gram = |why: String| self.plan_operator(n, d, why, exec);
+        let many = if self.center { "all or many components" } else { "no mean is subtracted" };
+        match (self.route, self.few(n, d)) {
+            (Route::Svd, _) => Err(ErrorKind::Unsupported {
+                what: "the singular value decomposition of sparse points needs their zeros too".into(),
+                remedy: "leave the choice of the route to the plan".into(),
+            }
+            .into()),
+            (Route::Gram, _) => gram("requested".into()),
+            _ if d <= WHOLE_UP_TO => covariance(format!("few features ({d})")),
+            (Route::Covariance, _) if d <= n => covariance("requested".into()),
+            (_, None) if d <= n => covariance(format!("{many}, and no more features ({d}) than points ({n})")),
+            _ if n <= WHOLE_UP_TO => gram(format!("few points ({n})")),
+            (_, None) => gram(format!("{many}, and fewer points ({n}) than features ({d})")),
+            (_, Some(k)) => self.plan_passes(n, d, k, 0, exec),
+        }
+    }
+
+    /// The plan of a number of components of dense points by passes over them.
+    pub(super) fn plan_by_passes(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        match self.components {
+            Components::Count(k) | Components::UpTo(k) => self.plan_passes(n, d, k, table(n, d), exec),
+            Components::Share(_) | Components::All => self.plan_whole(n, d, exec),
+        }
+    }
+
+    /// The plan of all eigenpairs of one matrix.
+    pub(super) fn plan_whole(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        self.components.validate("pca")?;
+        self.embedding.validate()?;
+        let features = self.embedding.features(d).unwrap_or(u128::MAX);
+        if self.embedding != Embedding::Identity {
+            let bytes = features.saturating_mul(n as u128).saturating_mul(8);
+            let count = self.embedding.features(d).map_or("more than 2^128".to_string(), |f| f.to_string());
+            let what = format!("embedding {n} points of {d} dimensions by {} with {count} features", self.embedding);
+            exec.allow(bytes, what, "use a smaller degree, or the polynomial kernel, which needs no features")?;
+        }
+        self.plan_features(n, features, exec)
+    }
+
+    pub(super) fn plan_features(&self, n: usize, features: u128, exec: &Exec) -> Result<Plan> {
+        self.check_count(n, features)?;
+        Plan::pca(n, features, self.route).allow(exec, "keep fewer dimensions or points, or raise the memory budget")
+    }
+
+    /// Another plan, because small components lose their digits by the route of this one: the singular value
+    /// decomposition. The memory that it needs, where that exceeds the budget.
+    pub(crate) fn replan(plan: &Plan, exec: &Exec) -> std::result::Result<Plan, Bytes> {
+        let next = Plan::pca(plan.n, plan.features, Route::Svd);
+        if next.bytes <= u128::from(exec.memory_budget()) { Ok(next) } else { Err(Bytes(next.bytes)) }
+    }
+
+    /// The plan of k components by passes over the points, of which `copy` bytes are copied.
+    fn plan_passes(&self, n: usize, d: usize, k: usize, copy: u128, exec: &Exec) -> Result<Plan> {
+        let why = format!("{k} leading components of {}", n.min(d));
+        let plan = self.plan_operator(n, d, why, exec)?;
+        // A pass multiplies the points twice by about as many vectors as there are components and a few more.
+        let columns = k + 10;
+        let bytes = plan.bytes.saturating_add(copy).saturating_add(table(d, 3 * columns));
+        let flops = 7.0 * 4.0 * n as f64 * d as f64 * columns as f64;
+        exec.allow(bytes, format!("finding the leading components of {n} points"), "raise the memory budget")?;
+        Ok(Plan { bytes, flops, ..plan })
+    }
+
+    /// The plan of eigenpairs of the Gram matrix, which is an operator: by passes, or of the stored matrix. Many
+    /// components whose matrix does not fit the memory are found by passes, too.
+    fn plan_operator(&self, n: usize, d: usize, why: String, exec: &Exec) -> Result<Plan> {
+        self.components.validate("pca")?;
+        self.check_count(n, d as u128)?;
+        let plan = match self.center {
+            true => self.of_operator().plan_op(n, exec)?,
+            false => self.about_origin().plan_whole(n, n, exec)?,
+        };
+        let route = if plan.passes().is_some() { plan.route } else { PlannedRoute::Gram };
+        Ok(Plan { route, why, features: d as u128, ..plan })
+    }
+
+    /// The number of components, where they are few of many.
+    fn few(&self, n: usize, d: usize) -> Option<usize> {
+        match self.components {
+            Components::Count(k) | Components::UpTo(k) if k <= n.min(d) / 10 && self.center => Some(k),
+            Components::Count(_) | Components::UpTo(_) | Components::Share(_) | Components::All => None,
+        }
+    }
+
+    /// Refuses a number of components that there cannot be.
+    fn check_count(&self, n: usize, features: u128) -> Result<()> {
+        let most = features.min(n as u128);
+        match self.components {
+            Components::Count(k) if k as u128 > most => {
+                let constraint = format!("components <= min(points, features) = {most}");
+                Err(Error::parameter("pca", "components", k, constraint))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check_no_embedding(&self, of: &str) -> Result<()> {
+        if self.embedding == Embedding::Identity {
+            return Ok(());
+        }
+        let what = format!("PCA by {of} has no embedding, and {} is set", self.embedding);
+        Err(ErrorKind::Unsupported { what, remedy: "use fit with points that are not sparse".into() }.into())
+    }
+}
