@@ -168,7 +168,9 @@ pub fn check_kernel<'a, T: Real>(
         let bound = Bound::new(kernel, x)?;
         let gram = Gram::new(&bound, x)?;
         let matrix = gram.to_matrix(exec)?;
-        let error = gram.entry_error(largest(matrix.as_slice()));
+        let stored = Dense::measure_block(matrix, f64::EPSILON)?;
+        let error = gram.entry_error(stored.size());
+        let matrix = stored.into_matrix();
         let mut report = report(matrix, error)?;
         report.kernel = Some(bound.kernel().clone());
         Ok(report)
@@ -198,10 +200,11 @@ fn allow(n: usize, exec: &Exec) -> Result<()> {
 fn report(mut matrix: Block, entry_error: f64) -> Result<MercerReport> {
     let n = matrix.n();
     check_range(n, largest(matrix.as_slice()))?;
+    let norm = linalg::norm(matrix.as_slice());
     let check = |m: &Block| -> Result<Definiteness> {
         let values = linalg::eigenvalues(m.clone())?;
         // Centring does not reduce the rounding errors of the entries.
-        Ok(Definiteness::of(&values, rounding(n, entry_error, &values)))
+        Ok(Definiteness::of(&values, rounding(n, entry_error, norm, &values)))
     };
     let gram = check(&matrix)?;
     centre(&mut matrix);

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::linalg;
-use crate::moments::{Columns, fold};
+use crate::moments::{Columns, UNIT, fold};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::wire::{Reader, Writer};
@@ -12,16 +12,21 @@ use crate::wire::{Reader, Writer};
 /// Rows beyond so many times their dimensions, and beyond so many, are replaced by a triangle.
 const TIMES: usize = 4;
 const LEAST: usize = 512;
+/// The relative error of the product of two centred values, and of the row for the distance of two means, in units of
+/// [`UNIT`].
+const OF_ROWS: f64 = 8.0;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Factor {
     columns: Columns,
     rows: Points<f64>,
+    /// An estimate of |R'R - S| relative to the trace of S (MATHS.md, M24).
+    error: f64,
 }
 
 impl Factor {
     pub(crate) fn empty(d: usize) -> Self {
-        Factor { columns: Columns::empty(d), rows: Points::from_fn(0, d, |_, _| 0.0) }
+        Factor { columns: Columns::empty(d), rows: Points::from_fn(0, d, |_, _| 0.0), error: 0.0 }
     }
 
     /// Of points; the result does not depend on the number of threads.
@@ -38,7 +43,7 @@ impl Factor {
         let (columns, left) = Columns::of_chunk(x, before.guess(), centred);
         let d = x.d();
         let rows = Points::from_fn(x.n(), d, |i, j| centred[i * d + j] - left[j]);
-        Factor { columns, rows }
+        Factor { columns, rows, error: OF_ROWS * UNIT }
     }
 
     /// Of both sets together: the rows of both, and one for the distance between their means.
@@ -52,6 +57,7 @@ impl Factor {
             rows.extend(gap.iter().map(|g| g * weight.sqrt()));
             let n = rows.len() / d;
             self.rows = Points::new(rows, n, d).expect("whole rows");
+            self.error = self.error.max(other.error);
         }
         if self.rows.n() > LEAST.max(TIMES * self.rows.d()) {
             self.reduce();
@@ -62,7 +68,13 @@ impl Factor {
     fn reduce(&mut self) {
         if self.rows.n() > self.rows.d() {
             self.rows = linalg::triangle(&self.rows);
+            self.error += 2.0 * linalg::solver_error(self.rows.d());
         }
+    }
+
+    /// An estimate of the error of R'R for the rows of [`Factor::scaled`], relative to its trace.
+    pub(crate) fn error(&self) -> f64 {
+        self.error + 2.0 * linalg::solver_error(self.rows.d())
     }
 
     pub(crate) fn columns(&self) -> &Columns {
@@ -92,12 +104,13 @@ impl Factor {
         let mut own = self.clone();
         own.reduce();
         own.columns.write(writer);
+        writer.number(own.error);
         writer.numbers(own.rows.as_slice());
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let columns = Columns::read(reader)?;
-        let d = columns.d();
+        let (d, error) = (columns.d(), reader.number()?);
         let rows = reader.numbers()?;
         let n = rows.len().checked_div(d).unwrap_or(0);
         // As many rows as there are points, or dimensions.
@@ -106,6 +119,9 @@ impl Factor {
         if !sound {
             return Err(crate::wire::damaged("the rows do not fit the number of columns"));
         }
-        Ok(Factor { columns, rows: Points::new(rows, n, d)? })
+        if !(0.0..1.0).contains(&error) {
+            return Err(crate::wire::damaged("the error of the rows is not between 0 and 1"));
+        }
+        Ok(Factor { columns, rows: Points::new(rows, n, d)?, error })
     }
 }

@@ -50,6 +50,7 @@ mod error;
 pub mod exec;
 mod linalg;
 mod points;
+mod precise;
 mod real;
 mod rng;
 mod sparse;
@@ -108,7 +109,7 @@ pub use spectrum::{Components, Spectrum};
 
 /// What a [`Certificate`] consists of.
 pub mod certificate {
-    pub use crate::eigen::{Approximation, BoundKind, EigenvalueCluster, Passes};
+    pub use crate::eigen::{About, Approximation, BoundKind, Confidence, EigenvalueCluster, Passes, Statement};
 }
 
 /// Sums over points that merge: data in batches, on several machines, or in parts.

@@ -35,6 +35,37 @@ fn par_of_product(n: usize, m: usize, k: usize) -> Par {
     if n.saturating_mul(m).saturating_mul(k) < 4_000_000 { Par::Seq } else { Par::rayon(2) }
 }
 
+/// Terms that a matrix product adds up before they are added to the sum of the terms before: the error of a sum of m terms
+/// is then at most [`product_error`], however many there are.
+const INNER: usize = 256;
+
+/// A bound on the error of a product of matrices with m inner terms, relative to the product of their magnitudes.
+pub(crate) fn product_error(m: usize) -> f64 {
+    0.5 * f64::EPSILON * (m.min(INNER) + m / INNER + 2) as f64
+}
+
+/// What the dense decompositions are assumed to reach (MATHS.md, M23): their results are exact for a matrix that differs by
+/// at most this share of its norm.
+pub(crate) fn solver_error(size: usize) -> f64 {
+    f64::EPSILON * (4.0 + (size as f64).sqrt())
+}
+
+/// C = A B, at most [`INNER`] terms at a time.
+fn matmul_by_parts(mut c: MatMut<'_, f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, par: Par) {
+    matmul(
+        c.as_mut(),
+        Accum::Replace,
+        a.subcols(0, a.ncols().min(INNER)),
+        b.subrows(0, b.nrows().min(INNER)),
+        1.0,
+        par,
+    );
+    for start in (INNER..a.ncols()).step_by(INNER) {
+        let len = INNER.min(a.ncols() - start);
+        matmul(c.as_mut(), Accum::Add, a.subcols(start, len), b.subrows(start, len), 1.0, par);
+    }
+}
+
 fn view(a: &Block) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(a.as_slice(), a.n(), a.b())
 }
@@ -51,8 +82,14 @@ fn rows(x: &Points<f64>) -> MatRef<'_, f64> {
 /// A B.
 pub(crate) fn product(a: &Block, b: &Block) -> Block {
     let mut c = Block::zeros(a.n(), b.b());
-    let par = par_of_product(a.n(), a.b(), b.b());
-    matmul(view_mut(&mut c), Accum::Replace, view(a), view(b), 1.0, par);
+    matmul_by_parts(view_mut(&mut c), view(a), view(b), par_of_product(a.n(), a.b(), b.b()));
+    c
+}
+
+/// X B for points X (rows are points) and a block B.
+pub(crate) fn product_of_points(x: &Points<f64>, b: &Block) -> Block {
+    let mut c = Block::zeros(x.n(), b.b());
+    matmul_by_parts(view_mut(&mut c), rows(x), view(b), par_of_product(x.n(), x.d(), b.b()));
     c
 }
 
@@ -262,19 +299,12 @@ pub(crate) fn add_scatter(scatter: &mut Block, x: PointsRef<'_, f64>) {
 pub(crate) fn outer_gram(x: &Points<f64>) -> Block {
     use BlockStructure::{Rectangular, TriangularLower};
     let mut g = Block::zeros(x.n(), x.n());
-    let out = view_mut(&mut g);
-    let m = rows(x);
-    triangular::matmul(
-        out,
-        TriangularLower,
-        Accum::Replace,
-        m,
-        Rectangular,
-        m.transpose(),
-        Rectangular,
-        1.0,
-        par(x.n()),
-    );
+    for start in (0..x.d()).step_by(INNER) {
+        let part = rows(x).subcols(start, INNER.min(x.d() - start));
+        let (out, turned) = (view_mut(&mut g), part.transpose());
+        let par = par(x.n());
+        triangular::matmul(out, TriangularLower, Accum::Add, part, Rectangular, turned, Rectangular, 1.0, par);
+    }
     mirror_lower(&mut g);
     g
 }
@@ -291,7 +321,7 @@ pub(crate) fn mirror_lower(a: &mut Block) {
 /// A' B for points A (rows are points) and a block B.
 pub(crate) fn transposed_product(a: &Points<f64>, b: &Block) -> Block {
     let mut c = Block::zeros(a.d(), b.b());
-    matmul(view_mut(&mut c), Accum::Replace, rows(a).transpose(), view(b), 1.0, par(a.n()));
+    matmul_by_parts(view_mut(&mut c), rows(a).transpose(), view(b), par(a.n()));
     c
 }
 

@@ -8,13 +8,24 @@ use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::linalg;
 use crate::points::{AnyPoints, Points, PointsRef};
+use crate::precise::{self, two_sum};
 use crate::real::{Real, SQUARABLE};
 use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
-/// Rows per block that is centred and multiplied.
+/// Rows per block that is centred.
 const CHUNK: usize = 512;
-/// Rows per block whose sums are taken.
+/// Rows per matrix product: no sum of products has more terms.
+const INNER: usize = 64;
+/// Rows per block that is copied while it is in cache, and rows whose sums are then added in two parts.
 const FEW: usize = 32;
+const SUMMED: usize = 8;
+/// Half of eps: the rounding of one operation.
+pub(crate) const UNIT: f64 = 0.5 * f64::EPSILON;
+/// The errors of M24, in units of [`UNIT`]: of sums of at most [`INNER`] products and of at most [`SUMMED`] terms, with all
+/// that follows from them; of sums in twice the precision, of one chunk and merged.
+const OF_PRODUCTS: f64 = (INNER + 56) as f64;
+const PRECISE: f64 = 2.0;
+const MERGED: f64 = 8.0;
 /// Parts that are summed separately and then merged in a fixed tree, whatever the number of threads.
 const PARTS: usize = 16;
 
@@ -32,8 +43,11 @@ const PARTS: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
     columns: Columns,
-    /// The lower half.
+    /// The lower half, and the rounding errors of the additions.
     scatter: Block,
+    rest: Block,
+    /// A bound on the error of each S_ij, relative to sqrt(S_ii S_jj) (MATHS.md, M24).
+    error: f64,
 }
 
 /// Sums and ranges of each column.
@@ -47,8 +61,9 @@ pub(crate) struct Columns {
     mean: Vec<f64>,
     /// The rounding error of the mean: far from the origin, means differ by less than the spacing of f64.
     rest: Vec<f64>,
-    /// sum (x - mean)^2.
+    /// sum (x - mean)^2, and the rounding errors of the additions.
     squares: Vec<f64>,
+    lost: Vec<f64>,
     low: Vec<f64>,
     high: Vec<f64>,
 }
@@ -56,7 +71,7 @@ pub(crate) struct Columns {
 impl Moments {
     /// Returns the moments of no points.
     pub fn empty(d: usize) -> Self {
-        Moments { columns: Columns::empty(d), scatter: Block::zeros(d, d) }
+        Moments { columns: Columns::empty(d), scatter: Block::zeros(d, d), rest: Block::zeros(d, d), error: 0.0 }
     }
 
     /// Returns the moments of points.
@@ -84,8 +99,10 @@ impl Moments {
 
     fn of_chunks<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
-        let of_chunk = |x: PointsRef<'_, T>, before: &Moments, centred: &mut Vec<f64>| {
-            Moments::of_chunk(x, &before.columns.mean, centred)
+        let small = precise::affordable([x.n(), x.d(), x.d()]);
+        let of_chunk = |x: PointsRef<'_, T>, before: &Moments, centred: &mut Vec<f64>| match small {
+            true => Moments::of_chunk_precisely(x),
+            false => Moments::of_chunk(x, &before.columns.mean, centred),
         };
         let moments = fold(x, exec, Moments::empty, of_chunk, Moments::add)?;
         moments.columns.check(x)?;
@@ -96,14 +113,23 @@ impl Moments {
         let d = x.d();
         let (columns, left) = Columns::of_chunk(x, guess, centred);
         let mut scatter = Block::zeros(d, d);
-        linalg::add_scatter(&mut scatter, PointsRef::new(centred, x.n(), d).expect("as many values"));
+        for rows in centred.chunks(INNER * d) {
+            linalg::add_scatter(&mut scatter, PointsRef::new(rows, rows.len() / d, d).expect("as many values"));
+        }
         // The scatter about a point near the mean is too large by weight (distance)^2, which is subtracted.
         for j in 0..d {
             for i in j..d {
                 *scatter.at_mut(i, j) -= columns.weight * left[i] * left[j];
             }
         }
-        Moments { columns, scatter }
+        Moments { columns, scatter, rest: Block::zeros(d, d), error: OF_PRODUCTS * UNIT }
+    }
+
+    /// As [`Moments::of_chunk`] in twice the precision.
+    fn of_chunk_precisely<T: Real>(x: PointsRef<'_, T>) -> Self {
+        let (columns, high, low) = Columns::of_chunk_precisely(x);
+        let (scatter, rest) = precise::scatter(&high, &low, x.n(), x.d());
+        Moments { columns, scatter, rest, error: PRECISE * UNIT }
     }
 
     /// Returns the moments of the union of both sets (MATHS.md, M19; Chan, Golub and LeVeque):
@@ -128,25 +154,35 @@ impl Moments {
             for j in 0..gap.len() {
                 let scaled = gap[j] * weight;
                 let (mine, theirs) = (&mut self.scatter.col_mut(j)[j..], &other.scatter.col(j)[j..]);
-                for ((s, o), g) in mine.iter_mut().zip(theirs).zip(&gap[j..]) {
-                    *s += o + g * scaled;
+                let rests = self.rest.col_mut(j)[j..].iter_mut().zip(&other.rest.col(j)[j..]);
+                for (((s, o), g), (rest, other)) in mine.iter_mut().zip(theirs).zip(&gap[j..]).zip(rests) {
+                    let (sum, e) = two_sum(*s, *o);
+                    let (sum, f) = two_sum(sum, g * scaled);
+                    (*s, *rest) = (sum, *rest + *other + e + f);
                 }
             }
+            self.error = self.error.max(other.error).max(MERGED * UNIT);
         }
     }
 
     pub(crate) fn write(&self, writer: &mut Writer) {
         self.columns.write(writer);
+        writer.number(self.error);
         writer.lower_half(&self.scatter);
+        writer.lower_half(&self.rest);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let columns = Columns::read(reader)?;
-        let scatter = reader.lower_half(columns.mean.len())?;
-        if columns.n == 0 && scatter.as_slice().iter().any(|v| *v != 0.0) {
+        let (d, error) = (columns.mean.len(), reader.number()?);
+        let (scatter, rest) = (reader.lower_half(d)?, reader.lower_half(d)?);
+        if columns.n == 0 && scatter.as_slice().iter().chain(rest.as_slice()).any(|v| *v != 0.0) {
             return Err(damaged("there is a scatter matrix but no points"));
         }
-        Ok(Moments { columns, scatter })
+        if !(0.0..1.0).contains(&error) {
+            return Err(damaged("the error of the scatter matrix is not between 0 and 1"));
+        }
+        Ok(Moments { columns, scatter, rest, error })
     }
 
     /// Returns the number of points.
@@ -177,6 +213,11 @@ impl Moments {
         self.columns.is_constant(j)
     }
 
+    /// A bound on the error of each entry S_ij of [`Moments::scatter`], relative to sqrt(S_ii S_jj).
+    pub(crate) fn error(&self) -> f64 {
+        self.error + UNIT
+    }
+
     /// Sums and ranges of each column.
     pub(crate) fn columns(&self) -> &Columns {
         &self.columns
@@ -185,6 +226,7 @@ impl Moments {
     /// Returns the scatter matrix about the mean, both halves. Divide by n or n - 1 for the covariance.
     pub fn scatter(&self) -> Block {
         let mut scatter = self.scatter.clone();
+        scatter.as_mut_slice().iter_mut().zip(self.rest.as_slice()).for_each(|(s, rest)| *s += rest);
         for j in (0..self.d()).filter(|&j| self.is_constant(j)) {
             for i in 0..self.d() {
                 *scatter.at_mut(i.max(j), i.min(j)) = 0.0;
@@ -215,6 +257,7 @@ impl Columns {
             mean: vec![0.0; d],
             rest: vec![0.0; d],
             squares: vec![0.0; d],
+            lost: vec![0.0; d],
             low: vec![f64::INFINITY; d],
             high: vec![f64::NEG_INFINITY; d],
         }
@@ -223,15 +266,15 @@ impl Columns {
     /// Computes the sums of points with any number of columns, with the same bits as [`Moments::of_with`].
     pub(crate) fn of_with<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
-        let columns = fold(
-            x,
-            exec,
-            Columns::empty,
-            |x, before, centred| Columns::of_chunk(x, &before.mean, centred).0,
-            |a, b| {
-                a.add(b);
-            },
-        )?;
+        let small = precise::affordable([x.n(), x.d(), x.d()]);
+        let of_chunk = |x: PointsRef<'_, T>, before: &Columns, centred: &mut Vec<f64>| match small {
+            true => Columns::of_chunk_precisely(x).0,
+            false => Columns::of_chunk(x, &before.mean, centred).0,
+        };
+        let add = |a: &mut Columns, b: &Columns| {
+            a.add(b);
+        };
+        let columns = fold(x, exec, Columns::empty, of_chunk, add)?;
         columns.check(x)?;
         Ok(columns)
     }
@@ -259,6 +302,39 @@ impl Columns {
             (m.mean[j], m.rest[j]) = two_sum(m.mean[j], *l);
         }
         (m, left)
+    }
+
+    /// The same in twice the precision, with the columns less their mean, in two parts.
+    fn of_chunk_precisely<T: Real>(x: PointsRef<'_, T>) -> (Self, Vec<f64>, Vec<f64>) {
+        let (n, d) = (x.n(), x.d());
+        let mut m = Columns::empty(d);
+        (m.n, m.weight) = (n as u64, n as f64);
+        let (mut high, mut low) = (vec![0.0; n * d], vec![0.0; n * d]);
+        for j in 0..d {
+            let value = |i: usize| x.row(i)[j].to_f64();
+            let first = value(0);
+            let rough = first + (0..n).map(|i| value(i) - first).sum::<f64>() / m.weight;
+            // What is left of the mean in the differences, which are exact in two parts.
+            let (mut sum, mut error) = (0.0, 0.0);
+            for i in 0..n {
+                let v = value(i);
+                (m.low[j], m.high[j]) = (m.low[j].min(v), m.high[j].max(v));
+                let (a, b) = two_sum(v, -rough);
+                (high[j * n + i], low[j * n + i]) = (a, b);
+                let (next, e) = two_sum(sum, a);
+                (sum, error) = (next, error + (e + b));
+            }
+            let left = (sum + error) / m.weight;
+            (m.mean[j], m.rest[j]) = two_sum(rough, left);
+            for i in 0..n {
+                let (a, b) = two_sum(high[j * n + i], -left);
+                (high[j * n + i], low[j * n + i]) = two_sum(a, b + low[j * n + i]);
+            }
+        }
+        for j in 0..d {
+            (m.squares[j], m.lost[j]) = precise::square(&high[j * n..(j + 1) * n], &low[j * n..(j + 1) * n]);
+        }
+        (m, high, low)
     }
 
     /// Ranges and means, and the rows less the means. One pass over the rows is enough where the guess at a mean is within
@@ -310,17 +386,29 @@ impl Columns {
         let of = |values: &[f64]| -> [f64; W] { std::array::from_fn(|c| values[at + c]) };
         let (mean, mut low, mut high) = (of(&self.mean), of(&self.low), of(&self.high));
         let (mut total, mut squares) = (of(&self.rest), of(&self.squares));
-        for row in rows.chunks_exact_mut(self.mean.len()) {
-            let row = &mut row[columns.clone()];
+        let (mut lost, mut lost_squares) = ([0.0; W], [0.0; W]);
+        for rows in rows.chunks_mut(SUMMED * self.mean.len()) {
+            let (mut few, mut few_squares) = ([0.0; W], [0.0; W]);
+            for row in rows.chunks_exact_mut(self.mean.len()) {
+                let row = &mut row[columns.clone()];
+                for c in 0..W {
+                    let v = row[c];
+                    low[c] = if v < low[c] { v } else { low[c] };
+                    high[c] = if v > high[c] { v } else { high[c] };
+                    row[c] = v - mean[c];
+                    few[c] += row[c];
+                    few_squares[c] += row[c] * row[c];
+                }
+            }
             for c in 0..W {
-                let v = row[c];
-                low[c] = if v < low[c] { v } else { low[c] };
-                high[c] = if v > high[c] { v } else { high[c] };
-                row[c] = v - mean[c];
-                total[c] += row[c];
-                squares[c] += row[c] * row[c];
+                let (sum, e) = two_sum(total[c], few[c]);
+                (total[c], lost[c]) = (sum, lost[c] + e);
+                let (sum, e) = two_sum(squares[c], few_squares[c]);
+                (squares[c], lost_squares[c]) = (sum, lost_squares[c] + e);
             }
         }
+        total.iter_mut().zip(lost).for_each(|(total, lost)| *total += lost);
+        squares.iter_mut().zip(lost_squares).for_each(|(square, lost)| *square += lost);
         self.low[columns.clone()].copy_from_slice(&low);
         self.high[columns.clone()].copy_from_slice(&high);
         self.rest[columns.clone()].copy_from_slice(&total);
@@ -344,7 +432,9 @@ impl Columns {
             (0..self.mean.len()).map(|j| (other.mean[j] - self.mean[j]) + (other.rest[j] - self.rest[j])).collect();
         for j in 0..gap.len() {
             (self.mean[j], self.rest[j]) = two_sum(self.mean[j], self.rest[j] + gap[j] * (more / self.weight));
-            self.squares[j] += other.squares[j] + gap[j] * (gap[j] * weight);
+            let (sum, e) = two_sum(self.squares[j], other.squares[j]);
+            let (sum, f) = two_sum(sum, gap[j] * (gap[j] * weight));
+            (self.squares[j], self.lost[j]) = (sum, self.lost[j] + other.lost[j] + e + f);
             self.low[j] = self.low[j].min(other.low[j]);
             self.high[j] = self.high[j].max(other.high[j]);
         }
@@ -376,23 +466,23 @@ impl Columns {
     pub(crate) fn write(&self, writer: &mut Writer) {
         writer.count(self.n);
         writer.number(self.weight);
-        for list in [&self.mean, &self.rest, &self.squares, &self.low, &self.high] {
+        for list in [&self.mean, &self.rest, &self.squares, &self.lost, &self.low, &self.high] {
             writer.numbers(list);
         }
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let (n, weight) = (reader.count()?, reader.number()?);
-        let mut lists = [(); 5].map(|()| Vec::new());
+        let mut lists = [(); 6].map(|()| Vec::new());
         for list in &mut lists {
             *list = reader.numbers()?;
         }
-        let [mean, rest, squares, low, high] = lists;
+        let [mean, rest, squares, lost, low, high] = lists;
         let d = mean.len();
-        if [&rest, &squares, &low, &high].iter().any(|list| list.len() != d) {
+        if [&rest, &squares, &lost, &low, &high].iter().any(|list| list.len() != d) {
             return Err(damaged("the lists have different lengths"));
         }
-        let columns = Columns { n, weight, mean, rest, squares, low, high };
+        let columns = Columns { n, weight, mean, rest, squares, lost, low, high };
         if n > MOST_POINTS {
             return Err(damaged("the number of points is too large"));
         }
@@ -414,6 +504,7 @@ impl Columns {
                 && (low - 1e-9 * reach..=high + 1e-9 * reach).contains(&mean)
                 && columns.rest[j].abs() <= reach
                 && columns.squares[j].is_finite()
+                && columns.lost[j].is_finite()
                 && columns.squares[j] >= -1e-9 * weight * reach * reach
         };
         if (0..d).all(sound) { Ok(columns) } else { Err(damaged("means and ranges do not fit together")) }
@@ -433,9 +524,12 @@ impl Columns {
         self.low[j] == self.high[j]
     }
 
+    /// A bound on the relative error of [`Columns::square`] (MATHS.md, M24).
+    pub(crate) const SQUARE_ERROR: f64 = (SUMMED + 40) as f64 * UNIT;
+
     /// sum (x - mean)^2 of coordinate j.
     pub(crate) fn square(&self, j: usize) -> f64 {
-        if self.is_constant(j) { 0.0 } else { self.squares[j] }
+        if self.is_constant(j) { 0.0 } else { self.squares[j] + self.lost[j] }
     }
 
     /// The largest |x - about| of coordinate j.
@@ -479,13 +573,6 @@ pub(crate) fn fold<T: Real, M: Send + Clone>(
         }
         Ok(parts.pop().unwrap_or_else(|| empty(x.d())))
     })
-}
-
-/// Returns a + b as the nearest f64, and its rounding error (Knuth).
-pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let part = sum - a;
-    (sum, (a - (sum - part)) + (b - part))
 }
 
 /// The points less `mean` and `rest`, divided by `scale`.

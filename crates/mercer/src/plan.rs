@@ -211,7 +211,8 @@ impl Plan {
                 4.0 * nf * df * sf + EIGEN_FLOPS * sf.powi(3),
             ),
             PlannedRoute::Covariance | PlannedRoute::Dense | PlannedRoute::Passes(_) | PlannedRoute::Landmarks(_) => {
-                (square(features).saturating_mul(EIGEN_COPIES + 16), nf * df * df + EIGEN_FLOPS * df.powi(3))
+                // Sixteen parts of the points, whose sums have two parts each.
+                (square(features).saturating_mul(EIGEN_COPIES + 32), nf * df * df + EIGEN_FLOPS * df.powi(3))
             }
         };
         Plan { route, why, n, features, bytes, flops }

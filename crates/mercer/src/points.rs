@@ -192,6 +192,11 @@ impl<T: Real> Points<T> {
         Points { data: self.rows().flat_map(|r| &r[..k]).copied().collect(), n: self.n, d: k }
     }
 
+    /// The sum of the squares of all values.
+    pub(crate) fn square(&self) -> f64 {
+        self.data.iter().map(|v| v.to_f64() * v.to_f64()).sum()
+    }
+
     /// Returns the mean point, accurate to rounding.
     pub(crate) fn mean(&self) -> Vec<f64> {
         let share = 1.0 / self.n as f64;

@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::linalg;
 use crate::points::{Points, PointsRef};
+use crate::precise::two_sum;
 use crate::real::Real;
 
 /// n points of d dimensions in compressed rows (CSR).
@@ -38,6 +39,8 @@ pub struct Csr {
 
 /// Rows that are computed by one thread at a time.
 const ROWS: usize = 64;
+/// Products that are added one after the other in the Gram matrix.
+const SUMMED: usize = 256;
 
 impl Csr {
     /// Points from the offsets of their rows, and the columns and values that are stored. Columns may come in any order;
@@ -192,8 +195,13 @@ impl Csr {
     }
 
     fn summed(&self, f: impl Fn(f64) -> f64) -> Vec<f64> {
-        let mut sums = vec![0.0; self.d];
-        self.indices.iter().zip(&self.values).for_each(|(j, v)| sums[*j as usize] += f(*v));
+        let (mut sums, mut lost) = (vec![0.0; self.d], vec![0.0; self.d]);
+        for (j, v) in self.indices.iter().zip(&self.values) {
+            let j = *j as usize;
+            let (sum, e) = two_sum(sums[j], f(*v));
+            (sums[j], lost[j]) = (sum, lost[j] + e);
+        }
+        sums.iter_mut().zip(lost).for_each(|(sum, lost)| *sum += lost);
         sums
     }
 
@@ -299,25 +307,50 @@ impl Csr {
         W
     }
 
-    /// X X', where `columns` is the transpose of these rows.
+    /// A bound on the error of an entry of [`Csr::gram`], relative to |x_i||x_j|.
+    pub(crate) const GRAM_ERROR: f64 = 0.5 * f64::EPSILON * (SUMMED + 4) as f64;
+
+    /// X X', where `columns` is the transpose of these rows. At most [`SUMMED`] products are added one after the other; their
+    /// sums are added in two parts.
     pub(crate) fn gram(&self, columns: &Csr, exec: &Exec) -> Result<Block> {
         let n = self.n;
         let mut gram = Block::zeros(n, n);
         gram.as_mut_slice().par_chunks_mut(n.max(1)).enumerate().try_for_each(|(i, out)| -> Result<()> {
             exec.check_cancelled()?;
             let (indices, values) = self.row(i);
-            for (j, v) in indices.iter().zip(values) {
-                // Points i and after: the other half is the same.
-                let (points, others) = columns.row(*j as usize);
-                let start = points.partition_point(|p| (*p as usize) < i);
-                for (p, other) in points[start..].iter().zip(&others[start..]) {
-                    out[*p as usize] += v * other;
+            let (mut before, mut lost) = (Vec::new(), Vec::new());
+            for (part, (indices, values)) in indices.chunks(SUMMED).zip(values.chunks(SUMMED)).enumerate() {
+                if part > 0 {
+                    before.resize(n, 0.0);
+                    lost.resize(n, 0.0);
+                    add_in_two_parts(&mut before, &mut lost, out);
+                    out.fill(0.0);
                 }
+                for (j, v) in indices.iter().zip(values) {
+                    // Points i and after: the other half is the same.
+                    let (points, others) = columns.row(*j as usize);
+                    let start = points.partition_point(|p| (*p as usize) < i);
+                    for (p, other) in points[start..].iter().zip(&others[start..]) {
+                        out[*p as usize] += v * other;
+                    }
+                }
+            }
+            if !before.is_empty() {
+                add_in_two_parts(&mut before, &mut lost, out);
+                out.iter_mut().zip(before.iter().zip(&lost)).for_each(|(out, (sum, lost))| *out = sum + lost);
             }
             Ok(())
         })?;
         linalg::mirror_lower(&mut gram);
         Ok(gram)
+    }
+}
+
+/// Adds numbers to sums whose rounding errors are kept.
+fn add_in_two_parts(sums: &mut [f64], lost: &mut [f64], more: &[f64]) {
+    for ((sum, lost), v) in sums.iter_mut().zip(lost).zip(more) {
+        let (next, e) = two_sum(*sum, *v);
+        (*sum, *lost) = (next, *lost + e);
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 use mercer::axes::complete_axes;
+use mercer::testing::double_double::DoubleDouble;
 use mercer::testing::{matrices, ratios};
 use mercer::{Block, Components, Csr, Embedding, ErrorKind, Exec, Pca, PcaModel, Points, Result, Route};
 
@@ -75,8 +76,8 @@ fn products_are_those_of_plain_loops() -> Result<()> {
         for j in 0..d {
             let column = x.column(j);
             assert_eq!(sparse.column_counts()[j], column.iter().filter(|v| **v != 0.0).count());
-            assert_eq!(sparse.column_sums()[j], column.iter().filter(|v| **v != 0.0).fold(0.0, |s, v| s + v));
-            assert_eq!(sparse.column_squares()[j], column.iter().filter(|v| **v != 0.0).fold(0.0, |s, v| s + v * v));
+            let sum = |f: fn(f64) -> f64| column.iter().fold(DoubleDouble::from(0.0), |s, v| s + f(*v).into()).to_f64();
+            assert_eq!((sparse.column_sums()[j], sparse.column_squares()[j]), (sum(|v| v), sum(|v| v * v)));
         }
     }
     Ok(())

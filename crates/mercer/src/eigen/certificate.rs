@@ -1,20 +1,21 @@
 //! Error bounds of eigenvalues and eigenvectors (MATHS.md, M13).
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::Found;
+use super::approximation::Approximation;
+use super::statement::{BoundKind, Confidence};
 use super::{orth, probe};
 use crate::error::{Error, ErrorKind, Result};
 use crate::linalg;
 
-/// Bounds the effect of rounding on an eigenvalue of the centred Gram matrix of n points, whose entries are accurate to
-/// `entry_error` (Weyl: |E|_2 <= n max|E_ij|); centring and the dense solver add a small multiple of n eps times the
-/// largest eigenvalue.
-pub(crate) fn rounding(n: usize, entry_error: f64, eigenvalues: &[f64]) -> f64 {
-    let norm = eigenvalues.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    n as f64 * (entry_error + f64::EPSILON * norm)
+/// Bounds the effect of rounding on an eigenvalue of the centred Gram matrix of n points and on the residual of its pair
+/// (MATHS.md, M25). The errors of the entries have the Frobenius norm n times `entry_error`, the entries themselves `norm`.
+pub(crate) fn rounding(n: usize, entry_error: f64, norm: f64, eigenvalues: &[f64]) -> f64 {
+    let largest = eigenvalues.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    // Centring, the reflection that takes the vector 1 away, the product that residuals are measured with.
+    let around = 10.0 * f64::EPSILON + linalg::product_error(n);
+    n as f64 * entry_error + around * norm + linalg::solver_error(n) * largest
 }
 
 /// The same for products with a matrix that is not stored and whose entries are at most `largest`: sums over tiles,
@@ -62,100 +63,13 @@ pub struct Certificate {
     missed: f64,
     kind: BoundKind,
     rounding: f64,
+    /// How sure the allowance for rounding is; files of earlier versions do not say.
+    #[serde(default = "Confidence::estimate")]
+    rounding_is: Confidence,
     passes: Passes,
     scale: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     approximation: Option<Approximation>,
-}
-
-/// The error of an approximate fit by landmarks: the distance of the decomposed matrix FF' from the Gram matrix K
-/// (MATHS.md, M20).
-///
-/// The difference E = K - FF' is positive semi-definite, so that no eigenvalue is too small by more than the trace of E.
-/// That bound is certain. The residuals are estimates from a sample of the rows.
-///
-/// # Example
-/// ```
-/// use mercer::{Gamma, Kernel, KernelPca, Landmarks, Points};
-/// let x = Points::from_fn(200, 2, |i, j| ((i * (j + 2)) as f64).sin());
-/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2);
-/// let model = kernel_pca.landmarks(Landmarks::KMeans(40)).fit(&x)?;
-/// let approximation = model.certificate().approximation().expect("landmarks were used");
-/// assert_eq!(approximation.landmarks(), 40);
-/// assert!(approximation.trace_share() < 0.1);
-/// # Ok::<(), mercer::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Approximation {
-    landmarks: usize,
-    trace_error: f64,
-    total: f64,
-    sampled: usize,
-    /// The estimate of each residual, and its upper bound at `confidence`.
-    residuals: Vec<(f64, f64)>,
-    confidence: f64,
-}
-
-impl Approximation {
-    pub(crate) fn new(
-        landmarks: usize,
-        trace_error: f64,
-        total: f64,
-        sampled: usize,
-        residuals: Vec<(f64, f64)>,
-        confidence: f64,
-    ) -> Self {
-        // No residual is larger than the norm of E.
-        let residuals = residuals.into_iter().map(|(v, bound)| (v.min(trace_error), bound.min(trace_error))).collect();
-        Approximation { landmarks, trace_error, total, sampled, residuals, confidence }
-    }
-
-    /// Returns the number of landmarks.
-    pub fn landmarks(&self) -> usize {
-        self.landmarks
-    }
-
-    /// Returns the trace of E = K - FF', an upper bound of the sum of all errors of eigenvalues.
-    pub fn trace_error(&self) -> f64 {
-        self.trace_error
-    }
-
-    /// Returns the trace error as a share of the total variance.
-    pub fn trace_share(&self) -> f64 {
-        if self.total > 0.0 { self.trace_error / self.total } else { 0.0 }
-    }
-
-    /// Returns the number of rows in the sample that the residuals are estimated from.
-    pub fn sampled(&self) -> usize {
-        self.sampled
-    }
-
-    /// Returns |K~u - lambda u| of each component, estimated from the sample; empty without a sample.
-    pub fn residuals(&self) -> Vec<f64> {
-        self.residuals.iter().map(|r| r.0).collect()
-    }
-
-    /// Returns an upper bound of each residual, at [`Approximation::confidence`]: six standard errors above the estimate, or
-    /// the trace error where the sample is too small for an estimate.
-    pub fn residual_bounds(&self) -> Vec<f64> {
-        self.residuals.iter().map(|r| r.1).collect()
-    }
-
-    /// Returns the confidence of each bound on a residual. It was measured, on data with and without outliers; it is not
-    /// proven.
-    pub fn confidence(&self) -> f64 {
-        self.confidence
-    }
-
-    fn first(&mut self, k: usize) {
-        self.residuals.truncate(k);
-    }
-
-    fn is_sound(&self, k: usize) -> bool {
-        let numbers = self.residuals.iter().flat_map(|r| [r.0, r.1]);
-        let mut numbers = numbers.chain([self.trace_error, self.total, self.confidence]);
-        (self.residuals.is_empty() || self.residuals.len() == k) && numbers.all(|v| v.is_finite() && v >= 0.0)
-    }
 }
 
 /// An eigenvalue cluster: components whose eigenvalues are separated from all others, but not from each other.
@@ -182,40 +96,6 @@ pub struct EigenvalueCluster {
     pub sine: f64,
 }
 
-/// The reason why no eigenvalue beyond those found exceeds [`Certificate::missed`].
-///
-/// ```
-/// use mercer::certificate::BoundKind;
-/// assert_eq!((BoundKind::AllPairs.name(), BoundKind::AllPairs.failure()), ("whole spectrum", 0.0));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "by")]
-pub enum BoundKind {
-    /// All eigenpairs were computed: certain.
-    AllPairs,
-    /// The sum of all eigenvalues is known, and none is negative: certain.
-    Trace,
-    /// The sum of the squares of all eigenvalues is known: certain.
-    Frobenius,
-    /// The eigenvalues were computed elsewhere: only their sum is known, and that none is negative.
-    Unknown,
-    /// Random probes would have detected a larger one.
-    Probes {
-        /// The probability that they did not detect it.
-        failure: f64,
-    },
-}
-
-impl BoundKind {
-    /// Returns the probability that the bound does not hold: 0 when it is certain.
-    pub fn failure(self) -> f64 {
-        match self {
-            BoundKind::Probes { failure } => failure,
-            _ => 0.0,
-        }
-    }
-}
-
 /// The numbers of passes over the Gram matrix; 0 when all eigenpairs were computed from the stored matrix.
 ///
 /// ```
@@ -235,6 +115,13 @@ pub struct Passes {
     pub f64: usize,
 }
 
+/// A bound on the effect of rounding on an eigenvalue, and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rounding {
+    pub(crate) bound: f64,
+    pub(crate) confidence: Confidence,
+}
+
 /// Facts about a symmetric matrix besides the computed eigenpairs.
 pub(crate) struct Known {
     /// The sum of all its eigenvalues.
@@ -243,8 +130,9 @@ pub(crate) struct Known {
     pub(crate) definite: bool,
     /// The root of the sum of the squares of all its eigenvalues.
     pub(crate) norm: Option<f64>,
-    /// The bound on the effect of rounding on an eigenvalue.
+    /// The bound on the effect of rounding on an eigenvalue, and how sure it is.
     pub(crate) rounding: f64,
+    pub(crate) rounding_is: Confidence,
     /// The bound on the effect of f32 passes on an eigenvalue, since the probes use them.
     pub(crate) f32: f64,
     /// An upper bound of all eigenvalues.
@@ -255,20 +143,23 @@ pub(crate) struct Known {
 const APART: f64 = 20.0;
 
 impl Certificate {
-    /// For the first k of all eigenvalues of a matrix, descending, with the residuals of their pairs.
-    pub(crate) fn of_all(eigenvalues: &[f64], residuals: Vec<f64>, rounding: f64) -> Self {
-        let k = residuals.len();
-        let missed = eigenvalues.get(k).map_or(0.0, |v| v.max(0.0) + rounding);
-        let radius: Vec<f64> = residuals.iter().map(|r| r + rounding).collect();
-        let upper = |i: usize| eigenvalues.get(i).map_or(f64::NEG_INFINITY, |v| v + rounding);
-        let lower = |i: usize| eigenvalues[i] - rounding;
+    /// For the first k of the eigenvalues of a matrix of size `size`, descending, with the residuals of their pairs. All
+    /// eigenvalues that are not exactly 0 are among them.
+    pub(crate) fn of_all(eigenvalues: &[f64], size: usize, residuals: Vec<f64>, rounding: Rounding) -> Self {
+        let (k, bound) = (residuals.len(), rounding.bound);
+        let missed = eigenvalues.get(k).map_or(0.0, |v| v.max(0.0) + bound);
+        let radius: Vec<f64> = residuals.iter().map(|r| r + bound).collect();
+        let beyond = if eigenvalues.len() < size { 0.0 } else { f64::NEG_INFINITY };
+        let upper = |i: usize| eigenvalues.get(i).map_or(beyond, |v| v + bound);
+        let lower = |i: usize| eigenvalues[i] - bound;
         Certificate {
-            clusters: clusters(&eigenvalues[..k], &residuals, rounding, lower, upper),
+            clusters: clusters(&eigenvalues[..k], &residuals, bound, lower, upper),
             below: radius.clone(),
             above: radius,
             missed,
             kind: BoundKind::AllPairs,
-            rounding,
+            rounding: bound,
+            rounding_is: rounding.confidence,
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
             residuals,
@@ -288,19 +179,27 @@ impl Certificate {
             missed: total,
             kind: BoundKind::Unknown,
             rounding: 0.0,
+            rounding_is: Confidence::Estimate,
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
             approximation: None,
         }
     }
 
-    /// For the first k of all eigenvalues of FF', centred, where K - FF' is positive semi-definite with a known trace (Weyl):
-    /// none is too large but for rounding, and none too small by more than that trace.
-    pub(crate) fn of_landmarks(eigenvalues: &[f64], k: usize, approximation: Approximation, rounding: f64) -> Self {
+    /// For the first of all eigenvalues of FF', centred, where K - FF' is positive semi-definite with a known trace (Weyl): none
+    /// is too large but for rounding, and none too small by more than that trace. `of_scores` is what rounding does to the
+    /// residual of each component.
+    pub(crate) fn of_landmarks(
+        eigenvalues: &[f64],
+        of_scores: Vec<f64>,
+        approximation: Approximation,
+        rounding: f64,
+    ) -> Self {
+        let k = of_scores.len();
         let slack = approximation.trace_error + rounding;
         let values = &eigenvalues[..k];
         // |K~u - theta u| = |HEu| is at most the trace; an estimate from a sample is not a bound.
-        let residuals = vec![approximation.trace_error; k];
+        let residuals: Vec<f64> = of_scores.iter().map(|moved| approximation.trace_error + moved).collect();
         let next = eigenvalues.get(k).map_or(0.0, |v| v.max(0.0)) + slack;
         let upper = |i: usize| if i < k { values[i] + slack } else { next };
         Certificate {
@@ -311,6 +210,7 @@ impl Certificate {
             missed: next,
             kind: BoundKind::Trace,
             rounding,
+            rounding_is: Confidence::Theorem,
             passes: Passes::default(),
             scale: values.first().map_or(0.0, |v| v.max(0.0)),
             approximation: Some(approximation),
@@ -370,11 +270,15 @@ impl Certificate {
         });
         let certain = [trace.map(|t| (t, BoundKind::Trace)), frobenius.map(|f| (f, BoundKind::Frobenius))];
         let certain = certain.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
-        let (beyond, certain_kind) = certain.unwrap_or((known.largest / unit, BoundKind::Frobenius));
+        let (beyond, certain_kind) = certain.unwrap_or((known.largest / unit, BoundKind::Diagonal));
         let beta = |p: usize| if p < b { larger_root(theta[p], beyond, after[p]) } else { beyond };
         // Likely: what the probes say about the eigenvalue after the first k.
-        // Probes do not see vectors that lie nearly within the basis.
-        let seen = slack + known.f32 / unit + orth::LEAST * theta.first().map_or(0.0, |v| v.abs());
+        // The Lanczos vectors are orthonormal, and each of their m products with A has an error of at most `each`: that of
+        // the arithmetic, and that of vectors that lie nearly within the basis. They are exact for another operator, which
+        // differs from A by at most 2 sqrt(m) times as much (M17).
+        let size = if known.definite { theta.first().map_or(0.0, |v| v.abs()) } else { known.largest / unit };
+        let each = slack + known.f32 / unit + orth::LEAST * size;
+        let seen = 2.0 * (found.ceiling.steps() as f64).sqrt() * each;
         let lifted = |mu: f64| (mu + seen).min(known.largest / unit);
         let likely = lifted(found.ceiling.upper(k));
 
@@ -415,6 +319,7 @@ impl Certificate {
             missed: next.max(0.0) * unit,
             kind,
             rounding: known.rounding,
+            rounding_is: known.rounding_is,
             passes: Passes { f32: found.passes.0, f64: found.passes.1 },
             scale: theta.first().map_or(0.0, |v| v.max(0.0)) * unit,
             approximation: None,
@@ -472,10 +377,39 @@ impl Certificate {
         self.passes
     }
 
-    /// Returns the largest error bound relative to the largest eigenvalue, 0 for no components.
+    /// Returns a bound on the distance of the computed eigenvalue i from the nearest exact eigenvalue. That is the accuracy
+    /// of what was found. Whether a larger eigenvalue was missed, so that this one is not the one with index i, is another
+    /// question: [`Certificate::enclosure`] and [`Certificate::missed`] answer it.
+    ///
+    /// # Panics
+    /// When there are not more than `i` components.
+    pub fn accuracy(&self, i: usize) -> f64 {
+        (self.residuals[i] + self.rounding).min(self.radius(i))
+    }
+
+    /// Returns the largest [`Certificate::accuracy`] of a component relative to the largest eigenvalue, 0 for no components.
     pub fn worst(&self) -> f64 {
-        let radius = (0..self.residuals.len()).map(|i| self.radius(i)).fold(0.0, f64::max);
-        if self.scale > 0.0 { radius / self.scale } else { 0.0 }
+        let worst = (0..self.residuals.len()).map(|i| self.accuracy(i)).fold(0.0, f64::max);
+        if self.scale > 0.0 { worst / self.scale } else { 0.0 }
+    }
+
+    /// Returns how sure the allowance for rounding is.
+    pub fn rounding_confidence(&self) -> Confidence {
+        self.rounding_is
+    }
+
+    /// The largest eigenvalue, for bounds that are shown relative to it.
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// The same for other vectors of the same eigenvalues, with these residuals: the angles are those of these vectors.
+    pub(crate) fn for_vectors(mut self, values: &[f64], residuals: Vec<f64>) -> Self {
+        let k = residuals.len();
+        let upper = |i: usize| if i < k { values[i] + self.above[i] } else { self.missed };
+        let found = clusters(&values[..k], &residuals, self.rounding, |i| values[i] - self.below[i], upper);
+        (self.clusters, self.residuals) = (found, residuals);
+        self
     }
 
     /// Returns the largest residual relative to the largest eigenvalue.
@@ -563,74 +497,12 @@ fn clusters(
         }
         let below = gap;
         let above = if first > 0 { lower(first - 1) - values[first] } else { f64::INFINITY };
-        let norm = residuals[first..=last].iter().map(|r| (r + rounding).powi(2)).sum::<f64>().sqrt();
+        // This norm neither overflows nor underflows, whatever the units of the data.
+        let norm = linalg::norm(&residuals[first..=last].iter().map(|r| r + rounding).collect::<Vec<f64>>());
         let separation = below.min(above);
         let sine = if separation > norm { norm / separation } else { 1.0 };
         found.push(EigenvalueCluster { first, last, sine });
         first = last + 1;
     }
     found
-}
-
-impl fmt::Display for Certificate {
-    /// One or two sentences.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind == BoundKind::Unknown {
-            return f.write_str("no error bounds: the eigenvalues were computed elsewhere");
-        }
-        if let Some(a) = &self.approximation {
-            let share = |v: f64| if self.scale > 0.0 { v / self.scale } else { 0.0 };
-            write!(f, "approximate ({} landmarks): {:.1e} of the variance is lost, ", a.landmarks, a.trace_share())?;
-            match share(a.trace_error + self.rounding) {
-                bound if bound < 1.0 => {
-                    write!(f, "so no eigenvalue is too small by more than {bound:.1e} of the largest")?
-                }
-                _ => f.write_str("too much to bound an eigenvalue")?,
-            }
-            let (rows, sure, k) = (a.sampled, 100.0 * a.confidence, a.residuals.len());
-            let bounds: Vec<f64> =
-                a.residuals.iter().map(|r| r.1).filter(|v| *v < a.trace_error || *v == 0.0).collect();
-            let whose =
-                if bounds.len() < k { format!(" of {} of the {k} components", bounds.len()) } else { String::new() };
-            return match bounds.into_iter().reduce(f64::max).map(share) {
-                Some(worst) => write!(
-                    f,
-                    "; residuals{whose} are below {worst:.1e} of the largest eigenvalue, estimated from {rows} sampled rows \
-                     (confidence {sure:.0} % each)"
-                ),
-                None if k > 0 => write!(f, "; {rows} sampled rows give no better bound on residuals"),
-                None => Ok(()),
-            };
-        }
-        write!(f, "eigenvalues accurate to {:.1e} of the largest", self.worst())?;
-        let sine = self.clusters.iter().map(|c| c.sine).fold(0.0, f64::max);
-        let single = self.clusters.iter().all(|c| c.first == c.last);
-        match (single, sine < 0.5) {
-            _ if self.clusters.is_empty() => {}
-            (true, true) => write!(f, ", directions to {:.1e} rad", sine.asin())?,
-            (false, true) => write!(f, ", spaces of equal eigenvalues to {:.1e} rad", sine.asin())?,
-            (_, false) => write!(f, ", last directions not determined: the next eigenvalue is too close")?,
-        }
-        match self.kind {
-            BoundKind::AllPairs => write!(f, "; all eigenpairs computed"),
-            BoundKind::Trace | BoundKind::Frobenius | BoundKind::Unknown => {
-                write!(f, "; no eigenvalue above {:.3e} missed, by the {}", self.missed, self.kind.name())
-            }
-            BoundKind::Probes { failure } => {
-                write!(f, "; no eigenvalue above {:.3e} missed, except with probability {failure:.0e}", self.missed)
-            }
-        }
-    }
-}
-
-impl BoundKind {
-    /// Returns a short name of the reason.
-    pub fn name(self) -> &'static str {
-        match self {
-            BoundKind::AllPairs => "whole spectrum",
-            BoundKind::Trace | BoundKind::Unknown => "trace",
-            BoundKind::Frobenius => "Frobenius norm",
-            BoundKind::Probes { .. } => "random probes",
-        }
-    }
 }

@@ -1,13 +1,17 @@
-//! Eigenpairs, each with a statement of how far it can be from the truth.
+//! Eigenpairs, each with error bounds.
 
+mod approximation;
 mod certificate;
 pub(crate) mod davidson;
 mod dense;
 mod orth;
 pub(crate) mod probe;
 pub(crate) mod sign;
+mod statement;
 
-pub use certificate::{Approximation, BoundKind, Certificate, EigenvalueCluster, Passes};
-pub(crate) use certificate::{Known, check_range, rounding, rounding_of_products};
+pub use approximation::Approximation;
+pub use certificate::{Certificate, EigenvalueCluster, Passes};
+pub(crate) use certificate::{Known, Rounding, check_range, rounding, rounding_of_products};
 pub(crate) use davidson::{Found, Precondition, Problem, Wanted, columns, solve};
 pub(crate) use dense::Eigen;
+pub use statement::{About, BoundKind, Confidence, Statement};

@@ -28,11 +28,18 @@ pub(crate) struct Ceiling {
     h: Block,
     residual_gram: Block,
     beta: f64,
+    /// The number of Lanczos steps of a probe.
+    steps: usize,
 }
 
 impl Ceiling {
     pub(super) fn unknown() -> Self {
-        Ceiling { h: Block::zeros(0, 0), residual_gram: Block::zeros(0, 0), beta: f64::INFINITY }
+        Ceiling { h: Block::zeros(0, 0), residual_gram: Block::zeros(0, 0), beta: f64::INFINITY, steps: 0 }
+    }
+
+    /// The number of Lanczos steps of a probe.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps
     }
 
     /// A bound on the eigenvalue with index i, from 0.
@@ -87,9 +94,11 @@ pub(super) struct Probes {
     basis: Block,
     /// |w| of each.
     norms: Vec<f64>,
-    /// The newest Lanczos vectors, and those before.
+    /// The newest Lanczos vector of each probe.
     vectors: Block,
-    before: Block,
+    /// The Lanczos vectors before it, a block for each step. The argument of M17 needs vectors that are orthonormal, which
+    /// the recurrence alone does not give.
+    before: Vec<Block>,
     /// Diagonal and off-diagonal of each tridiagonal matrix.
     alpha: Vec<Vec<f64>>,
     beta: Vec<Vec<f64>>,
@@ -107,9 +116,16 @@ impl Probes {
         for (j, norm) in norms.iter().enumerate() {
             vectors.col_mut(j).iter_mut().for_each(|v| *v /= norm.max(f64::MIN_POSITIVE));
         }
-        let before = Block::zeros(n, PROBES);
         let empty = vec![Vec::new(); PROBES];
-        Probes { basis: basis.clone(), norms, vectors, before, alpha: empty.clone(), beta: empty, inner: None }
+        Probes {
+            basis: basis.clone(),
+            norms,
+            vectors,
+            before: Vec::new(),
+            alpha: empty.clone(),
+            beta: empty,
+            inner: None,
+        }
     }
 
     /// Whether the recurrences have come to their end: there is nothing more to learn.
@@ -143,7 +159,7 @@ impl Probes {
     pub(super) fn ceiling(&self) -> Ceiling {
         let (h, residual_gram) = self.inner.clone().unwrap_or((Block::zeros(0, 0), Block::zeros(0, 0)));
         let beta = if self.inner.is_some() { self.bound() } else { f64::INFINITY };
-        Ceiling { h, residual_gram, beta }
+        Ceiling { h, residual_gram, beta, steps: self.alpha[0].len() }
     }
 
     /// The vectors that the operator is to be applied to.
@@ -157,9 +173,11 @@ impl Probes {
         for j in 0..PROBES {
             let (v, w) = (self.vectors.col(j), images.col_mut(j));
             let alpha = linalg::dot(v, w);
-            let last = self.beta[j].last().copied().unwrap_or(0.0);
-            for ((w, v), u) in w.iter_mut().zip(v).zip(self.before.col(j)) {
-                *w -= alpha * v + last * u;
+            for _ in 0..2 {
+                for u in self.before.iter().map(|before| before.col(j)).chain([v]) {
+                    let along = linalg::dot(u, w);
+                    w.iter_mut().zip(u).for_each(|(w, u)| *w -= along * u);
+                }
             }
             let beta = linalg::norm(w);
             w.iter_mut().for_each(|w| *w /= beta.max(f64::MIN_POSITIVE));
@@ -167,7 +185,7 @@ impl Probes {
             self.beta[j].push(beta);
         }
         project(&self.basis, &mut images);
-        self.before = std::mem::replace(&mut self.vectors, images);
+        self.before.push(std::mem::replace(&mut self.vectors, images));
     }
 
     /// What no eigenvalue of C exceeds, but for the probability [`failure`]. Infinite before the first step.

@@ -1,6 +1,6 @@
 //! Binding: a kernel and points become a kernel of numbers.
 
-use super::rounding::{self, Slope};
+use super::rounding::{self, Extent, Slope};
 use super::rules::{Choice, Rules, SEED, pair};
 use super::statistic::Statistic;
 use super::{Domain, Kernel, Leaf};
@@ -103,10 +103,10 @@ impl Bound {
         self.kernel.eval(x, y)
     }
 
-    /// How far a computed entry of the Gram matrix of points with |x|^2 <= `square` can be from k(x, y), the largest
-    /// being `largest`, by rows in arithmetic of spacing `epsilon` whose products reach to squared norms `reach`.
-    pub(crate) fn entry_error(&self, square: f64, reach: f64, largest: f64, epsilon: f64) -> f64 {
-        rounding::entry_error(&self.kernel, self.d, square, reach, largest, epsilon)
+    /// How far a computed entry of the Gram matrix of points with this extent can be from k(x, y), entries being of the size
+    /// `size`, in arithmetic of spacing `epsilon`.
+    pub(crate) fn entry_error(&self, extent: &Extent, size: f64, epsilon: f64) -> f64 {
+        rounding::entry_error(&self.kernel, self.d, extent, size, epsilon)
     }
 
     /// A bound on |k(x, y)| for points with |x|^2 <= `square`.

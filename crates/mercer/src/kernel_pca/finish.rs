@@ -3,7 +3,7 @@
 use super::{KernelPca, KernelPcaModel};
 use crate::block::Block;
 use crate::diagnose::Definiteness;
-use crate::eigen::{Certificate, Eigen, check_range, rounding};
+use crate::eigen::{Certificate, Eigen, Rounding, check_range, rounding};
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::features::Features;
@@ -60,21 +60,23 @@ impl Ending {
 }
 
 impl KernelPca {
-    /// From the stored Gram matrix on, line by line as in the textbook. Entries are good to `entry_error`.
+    /// From the stored Gram matrix on, line by line as in the textbook. The errors of its entries are of the size
+    /// `entry_error`: their Frobenius norm is at most n times that.
     pub(super) fn finish_matrix(
         &self,
         features: Features,
         gram: Dense,
-        entry_error: f64,
+        entry_error: Rounding,
         exec: &Exec,
     ) -> Result<KernelPcaModel> {
         let n = gram.n();
         check_range(n, gram.largest())?;
         let (means, grand_mean) = gram.means(); //                          M7  kbar = K1/n
+        let norm = gram.norm();
         let centred = Centred(gram); //                                     M7  K~ = HKH
         exec.check_cancelled()?;
         let eigen = Eigen::of_operator(&centred, exec)?; //                 M8  K~ = U L U'
-        let rounding = rounding(n, entry_error, &eigen.values);
+        let rounding = rounding(n, entry_error.bound, norm, &eigen.values);
         let definiteness = Definiteness::of(&eigen.values, rounding);
         let total = definiteness.total(&eigen.values); //                   M9  tr K~, or sum |lambda| when indefinite
         let rank = eigen.values.iter().take_while(|v| **v > rounding).count();
@@ -90,7 +92,7 @@ impl KernelPca {
             weights: Weights::Vectors { vectors, means },
             grand_mean,
             tie: 2.0 * rounding,
-            certificate: Certificate::of_all(&values, residuals, rounding),
+            certificate: Certificate::of_all(&values, n, residuals, Rounding { bound: rounding, ..entry_error }),
             spectrum: Spectrum {
                 eigenvalues: values[..k].to_vec(),
                 total,

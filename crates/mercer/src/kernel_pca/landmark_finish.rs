@@ -1,4 +1,4 @@
-//! The model of what was summed over the points: components, and how far they can be from the truth (MATHS.md, M20).
+//! The model of what was summed over the points: components and their error bounds (MATHS.md, M20).
 
 use super::finish::{Ending, Weights};
 use super::landmark_basis::LandmarkBasis;
@@ -9,6 +9,7 @@ use crate::eigen::{Approximation, Certificate, rounding_of_products, sign};
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::Features;
+use crate::kernel::rounding::Extent;
 use crate::kernel::tile::{self, Form, Rows, Scratch};
 use crate::linalg;
 use crate::op::{Gram, SymOp};
@@ -59,6 +60,7 @@ impl KernelPca {
             let spread = linalg::inner_products(map, &linalg::product(&scatter, map));
             (spread, shift.iter().zip(times(&map.transposed(), &about)).map(|(s, a)| s + a).collect())
         };
+        let spread_diagonal: Vec<f64> = (0..spread.n()).map(|j| spread.at(j, j).max(0.0)).collect();
         exec.check_cancelled()?;
         let (values, vectors) = match spread.n() {
             0 => (Vec::new(), Block::zeros(0, 0)),
@@ -68,14 +70,16 @@ impl KernelPca {
         let grand_mean = linalg::dot(&mean, &mean);
         let size = state.own / nf;
         let epsilon = if basis.columns32.is_some() { f64::from(f32::EPSILON) } else { f64::EPSILON };
-        let square = basis.columns.points().rows().map(|x| linalg::dot(x, x)).fold(0.0, f64::max);
-        let error = basis.bound.entry_error(square, basis.columns.reach(), size, epsilon);
-        let rounding = rounding_of_products(n, error, size, epsilon, ROWS);
+        let extent = Extent::of(basis.bound.kernel(), basis.columns.points(), basis.columns.reach());
+        let error = basis.bound.entry_error(&extent, size, epsilon);
+        let magnified = magnified(map, &spread_diagonal, &mean, n, error);
+        let rounding = rounding_of_products(n, error, size, epsilon, ROWS) + magnified;
         // Roundings are as often up as down: eigenvalues above this are no longer noise.
-        let noise = rounding_of_products(n, error, size, epsilon, ROWS.isqrt());
-        // What is below the rounding of a sum of n numbers is no error that anybody made.
+        let noise = rounding_of_products(n, error, size, epsilon, ROWS.isqrt()) + magnified;
+        // A trace error below its own rounding says nothing but that it is below.
         let left = state.own - kept - nf * grand_mean;
-        let trace_error = if left > 4.0 * epsilon * state.own { left } else { 0.0 };
+        let of_sums = 4.0 * epsilon * state.own + magnified;
+        let trace_error = if left > 4.0 * epsilon * state.own { left.max(0.0) + of_sums } else { of_sums };
         let total = kept + trace_error;
         let rank = values.iter().take_while(|v| **v > noise).count();
         let k = self.components.count(&values, total, rank);
@@ -94,7 +98,13 @@ impl KernelPca {
             self.sampled_residuals(basis, state, (&values[..k], &y, &weights, &offset), &about, trace_error, exec);
         let approximation = Approximation::new(basis.m, trace_error, total, basis.sampled(), sampled, CONFIDENCE);
         let notes = self.unreached(&approximation);
-        let certificate = Certificate::of_landmarks(&values, k, approximation, rounding);
+        // Errors of kernel values change the scores of component j, sqrt(lambda) u, by at most their norm times |w_j|.
+        let of_scores = |j: usize| {
+            let moved = error * (nf * basis.m as f64).sqrt() * linalg::norm(weights.col(j)) / values[j].sqrt();
+            (values[0] + trace_error) * moved
+        };
+        let of_scores = (0..k).map(of_scores).collect();
+        let certificate = Certificate::of_landmarks(&values, of_scores, approximation, rounding);
         let spectrum = Spectrum {
             eigenvalues: values[..k].to_vec(),
             total,
@@ -176,6 +186,16 @@ impl KernelPca {
             })
             .collect()
     }
+}
+
+/// What errors of kernel values do to the eigenvalues of C W^-1 C' (MATHS.md, M20): with B = C W^-1, errors of W change it by
+/// at most |B|^2 |dW|, and errors of C by at most 2 |B| |dC|. The norm of B comes from the features f = L^-1/2 V'c.
+fn magnified(map: &Block, spread: &[f64], mean: &[f64], n: usize, error: f64) -> f64 {
+    let (nf, m) = (n as f64, map.n() as f64);
+    // |B|^2 = sum_j |f_j|^2 / L_j, and the columns of the map have the length L_j^-1/2.
+    let of_feature = |j: usize| (spread[j] + nf * mean[j] * mean[j]) * linalg::dot(map.col(j), map.col(j));
+    let square: f64 = (0..map.b()).map(of_feature).sum();
+    square * m * error + 2.0 * (square * nf * m).sqrt() * error
 }
 
 /// A x.

@@ -3,7 +3,9 @@
 use super::finish::{Ending, Weights};
 use super::planning::computes_all_if_negative;
 use super::{KernelPca, KernelPcaModel};
-use crate::eigen::{Certificate, Found, Known, Problem, Wanted, check_range, rounding_of_products, sign, solve};
+use crate::eigen::{
+    Certificate, Confidence, Found, Known, Problem, Wanted, check_range, rounding_of_products, sign, solve,
+};
 use crate::error::{Error, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
@@ -19,13 +21,18 @@ pub(super) struct Facts {
     pub(super) definite: bool,
     /// Error of an entry in f64 and in f32, given the root mean square of the entries.
     pub(super) entry_errors: Box<dyn Fn(f64) -> (f64, f64)>,
+    /// How sure these errors are.
+    pub(super) confidence: Confidence,
 }
 
 impl Facts {
-    /// The root mean square of the entries, |K|_F / n, or something that is not less.
+    /// The size of the entries (M25): the root of their mean square, |K|_F / n, or the mean of k(x, x) if that is larger,
+    /// since errors of dot products are relative to |x||y|. Where the norm is not known, something that is not less for a
+    /// positive semi-definite operator.
     fn size(&self, norm: Option<f64>, largest: f64) -> f64 {
+        let n = self.diagonal.len() as f64;
         let of_diagonal = || self.diagonal.iter().fold(largest, |m, v| m.max(v.abs()));
-        norm.map_or_else(of_diagonal, |norm| norm / self.diagonal.len() as f64)
+        norm.map_or_else(of_diagonal, |norm| self.diagonal.iter().map(|v| v.abs() / n).sum::<f64>().max(norm / n))
     }
 
     /// What rounding can do to an eigenvalue, in f64.
@@ -111,6 +118,7 @@ impl KernelPca {
             definite: facts.definite,
             norm: centred_norm,
             rounding,
+            rounding_is: facts.confidence,
             f32: if found.passes.0 > 0 {
                 rounding_of_products(n, (facts.entry_errors)(size).1, size, f64::from(f32::EPSILON), LARGE_TILE)
             } else {

@@ -8,10 +8,11 @@ use super::passes::{Facts, Outcome};
 use super::planning::Shape;
 use super::{KernelPca, KernelPcaModel};
 use crate::block::Block;
-use crate::eigen::{Precondition, Problem};
+use crate::eigen::{Confidence, Precondition, Problem};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
+use crate::kernel::rounding::Extent;
 use crate::kernel::tile::{self, DistanceMethod, Form, Rows};
 use crate::op::{SymOp, pass};
 use crate::plan::GramKind;
@@ -417,13 +418,16 @@ impl KernelPca {
         let mut passes = plan.passes().cloned().ok_or_else(|| Error::inconsistent("rows elsewhere need passes"))?;
         let f32 = passes.f32;
         let errors = bound.clone();
+        // Landmarks refuse kernels that may have negative eigenvalues.
+        let extent = Extent { square, reach, share: 1.0 };
         let facts = Facts {
             diagonal,
             definite: bound.kernel().is_psd(),
             entry_errors: Box::new(move |size| {
-                let of = |epsilon| errors.entry_error(square, reach, size, epsilon);
+                let of = |epsilon| errors.entry_error(&extent, size, epsilon);
                 (of(f64::EPSILON), if f32 { of(f64::from(f32::EPSILON)) } else { 0.0 })
             }),
+            confidence: Confidence::Theorem,
         };
         facts.check(n)?;
         let (in_f64, in_f32) = (Remote { n, f32: false, pass }, Remote { n, f32: true, pass });

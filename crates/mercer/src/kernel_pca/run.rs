@@ -8,7 +8,7 @@ use super::passes::{Facts, Outcome};
 use super::planning::Shape;
 use super::{KernelPca, KernelPcaModel};
 use crate::block::{Block, fingerprint};
-use crate::eigen::{Precondition, Problem};
+use crate::eigen::{Confidence, Precondition, Problem, Rounding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::{Features, KernelFn, Standardise};
@@ -71,7 +71,8 @@ impl KernelPca {
                     }
                     PlannedRoute::Dense => {
                         let stored = Dense::measure_block(work.gram.to_matrix(exec)?, f64::EPSILON)?;
-                        let error = work.gram.entry_error(stored.largest());
+                        let error =
+                            Rounding { bound: work.gram.entry_error(stored.size()), confidence: Confidence::Theorem };
                         return self.finish_matrix(work.features(standardise), stored, error, exec);
                     }
                     PlannedRoute::Landmarks(_) | PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
@@ -99,7 +100,7 @@ impl KernelPca {
                 Ok(())
             })?;
             let dense = Dense::measure_block(gram, f64::EPSILON)?.symmetric()?;
-            self.run_stored(plan, dense, Features::KernelFn { kernel: Arc::clone(&kernel), points }, exec)
+            self.run_stored(plan, dense, None, Features::KernelFn { kernel: Arc::clone(&kernel), points }, exec)
         })
     }
 
@@ -110,17 +111,27 @@ impl KernelPca {
                 AnyPoints::F64(gram) => Dense::new(gram)?,
                 AnyPoints::F32(gram) => Dense::new(gram)?,
             };
-            self.run_stored(plan, stored, Features::GramRow { n: gram.n() }, exec)
+            self.run_stored(plan, stored, None, Features::GramRow { n: gram.n() }, exec)
         })
     }
 
-    /// A stored Gram matrix.
-    fn run_stored(&self, plan: Plan, gram: Dense, features: Features, exec: &Exec) -> Result<KernelPcaModel> {
+    /// A stored Gram matrix. Where the norm of its error is not known, a few eps of the size of its entries are assumed.
+    fn run_stored(
+        &self,
+        plan: Plan,
+        gram: Dense,
+        error: Option<f64>,
+        features: Features,
+        exec: &Exec,
+    ) -> Result<KernelPcaModel> {
         if gram.n() < 2 {
             return Err(ErrorKind::TooFew { what: "points", found: gram.n(), needed: 2 }.into());
         }
         check_plan(&plan, gram.n())?;
-        let error = gram.entry_error();
+        let error = match error {
+            Some(norm) => Rounding { bound: norm / gram.n() as f64, confidence: Confidence::Theorem },
+            None => Rounding { bound: gram.entry_error(), confidence: Confidence::Estimate },
+        };
         let own_key = if exec.has_journal() { gram.fingerprint() } else { 0 };
         if let Some(passes) = plan.passes()
             && let Some(diagonal) = gram.diagonal(exec)?
@@ -136,9 +147,11 @@ impl KernelPca {
         check_plan(&plan, op.n())?;
         exec.run(|| {
             let features = Features::GramRow { n: op.n() };
+            let error =
+                op.error().map(|norm| Rounding { bound: norm / op.n() as f64, confidence: Confidence::Theorem });
             if let Some(passes) = plan.passes()
                 && let Some(diagonal) = op.diagonal(exec)?
-                && let Some(model) = self.run_given(op, diagonal, &features, (None, 0), passes, exec)?
+                && let Some(model) = self.run_given(op, diagonal, &features, (error, 0), passes, exec)?
             {
                 return Ok(model);
             }
@@ -148,7 +161,7 @@ impl KernelPca {
             if (matrix.n(), matrix.b()) != (op.n(), op.n()) {
                 return Err(Error::shape("values of the operator's matrix", matrix.as_slice().len(), op.n() * op.n()));
             }
-            self.run_stored(plan, Dense::measure_block(matrix, f64::EPSILON)?.symmetric()?, features, exec)
+            self.run_stored(plan, Dense::measure_block(matrix, f64::EPSILON)?.symmetric()?, op.error(), features, exec)
         })
     }
 
@@ -159,12 +172,14 @@ impl KernelPca {
         op: &dyn SymOp,
         diagonal: Vec<f64>,
         features: &Features,
-        (entry_error, own_key): (Option<f64>, u64),
+        (entry_error, own_key): (Option<Rounding>, u64),
         passes: &PassPlan,
         exec: &Exec,
     ) -> Result<Option<KernelPcaModel>> {
-        let entry_errors = Box::new(move |size| (entry_error.unwrap_or(8.0 * f64::EPSILON * size), 0.0));
-        let facts = Facts { diagonal, definite: false, entry_errors };
+        let entry_errors =
+            Box::new(move |size| (entry_error.map_or(8.0 * f64::EPSILON * size, |error| error.bound), 0.0));
+        let confidence = entry_error.map_or(Confidence::Estimate, |error| error.confidence);
+        let facts = Facts { diagonal, definite: false, entry_errors, confidence };
         facts.check(op.n())?;
         let rounding = |norm, largest| facts.rounding(norm, largest);
         let problem = Problem {
@@ -221,7 +236,7 @@ impl OnPoints {
     fn prepare(&mut self, plan: &PassPlan, exec: &Exec) -> Result<std::result::Result<Facts, Replan>> {
         let bound = self.gram.bound().clone();
         if plan.f32 && self.gram32.is_none() {
-            if !bound.allows_f32(self.gram.square()) {
+            if !bound.allows_f32(self.gram.extent().square) {
                 return Ok(Err(Replan::NeedsF64));
             }
             let gram32 = self.gram.to_f32();
@@ -272,15 +287,15 @@ impl OnPoints {
 
     fn facts(&self, exec: &Exec) -> Result<Facts> {
         let bound = self.gram.bound().clone();
-        let (square, reach) = (self.gram.square(), self.gram.rows().reach());
-        let reach32 = self.gram32.as_ref().map(|g| g.rows().reach());
+        let (extent, extent32) = (*self.gram.extent(), self.gram32.as_ref().map(|gram| *gram.extent()));
         Ok(Facts {
             diagonal: self.gram.diagonal(exec)?.unwrap_or_default(),
             definite: bound.kernel().is_psd(),
             entry_errors: Box::new(move |size| {
-                let in_f32 = |reach| bound.entry_error(square, reach, size, f64::from(f32::EPSILON));
-                (bound.entry_error(square, reach, size, f64::EPSILON), reach32.map_or(0.0, in_f32))
+                let in_f32 = |extent| bound.entry_error(&extent, size, f64::from(f32::EPSILON));
+                (bound.entry_error(&extent, size, f64::EPSILON), extent32.map_or(0.0, in_f32))
             }),
+            confidence: Confidence::Theorem,
         })
     }
 

@@ -83,9 +83,23 @@ impl Dense {
         self.asymmetry <= self.epsilon.sqrt() * 1e-2
     }
 
-    /// Returns the error bound of an entry: a few machine epsilons of the type in which the entries were given.
+    /// Returns the assumed error of an entry: a few machine epsilons of the type in which the entries were given, relative to
+    /// their size.
     pub(crate) fn entry_error(&self) -> f64 {
-        8.0 * self.epsilon * self.largest
+        8.0 * self.epsilon * self.size()
+    }
+
+    /// The Frobenius norm.
+    pub(crate) fn norm(&self) -> f64 {
+        let columns: Vec<f64> = (0..self.matrix.b()).map(|j| linalg::norm(self.matrix.col(j))).collect();
+        linalg::norm(&columns)
+    }
+
+    /// The size of the entries (MATHS.md, M25): the root of their mean square, or the mean of the diagonal if that is larger.
+    pub(crate) fn size(&self) -> f64 {
+        let n = self.matrix.n() as f64;
+        let diagonal: f64 = (0..self.matrix.n()).map(|i| self.matrix.at(i, i).abs() / n).sum();
+        diagonal.max(self.norm() / n)
     }
 
     /// The largest magnitude of an entry.
@@ -148,8 +162,7 @@ impl SymOp for Dense {
 
     fn apply_with_norm(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
         self.apply(x, y, exec)?;
-        let columns: Vec<f64> = (0..self.n()).map(|j| linalg::norm(self.matrix.col(j))).collect();
-        Ok(Some(linalg::norm(&columns)))
+        Ok(Some(self.norm()))
     }
 
     fn diagonal(&self, _: &Exec) -> Result<Option<Vec<f64>>> {

@@ -10,6 +10,7 @@ use crate::block::Block;
 use crate::error::{Error, ErrorKind, Result, check_finite};
 use crate::exec::Exec;
 use crate::kernel::Bound;
+use crate::kernel::rounding::Extent;
 use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch, TILE};
 use crate::linalg;
 use crate::points::{Points, PointsRef};
@@ -34,8 +35,7 @@ pub struct Gram<T: Real = f64> {
     rows: Rows<T>,
     form: Form,
     cache: Option<Cache<T>>,
-    /// The largest |x|^2.
-    square: f64,
+    extent: Extent,
 }
 
 impl Gram {
@@ -52,10 +52,10 @@ impl Gram {
     }
 
     pub(crate) fn of_points(bound: &Bound, points: Points<f64>) -> Self {
-        let square = points.rows().map(|r| r.iter().map(|v| v * v).sum()).fold(0.0, f64::max);
         let method = DistanceMethod::of(points.n());
         let rows = Rows::new(bound, points, method);
-        Gram { rows, bound: bound.clone(), form: Form::Value, cache: None, square }
+        let extent = Extent::of(bound.kernel(), rows.points(), rows.reach());
+        Gram { rows, bound: bound.clone(), form: Form::Value, cache: None, extent }
     }
 
     /// The same operator up to terms that centring removes, with smaller entries and so with more digits (MATHS.md, M6).
@@ -66,13 +66,9 @@ impl Gram {
 
     /// Returns the same operator in f32, for the first passes: half the work; the last pass is in f64.
     pub(crate) fn to_f32(&self) -> Gram<f32> {
-        Gram {
-            bound: self.bound.clone(),
-            rows: self.rows.to_f32(&self.bound),
-            form: self.form,
-            cache: None,
-            square: self.square,
-        }
+        let rows = self.rows.to_f32(&self.bound);
+        let extent = Extent { reach: rows.reach(), ..self.extent };
+        Gram { bound: self.bound.clone(), rows, form: self.form, cache: None, extent }
     }
 
     pub(crate) fn into_rows(self) -> Rows {
@@ -145,9 +141,9 @@ impl<T: Real> Gram<T> {
         &self.bound
     }
 
-    /// The largest |x|^2.
-    pub(crate) fn square(&self) -> f64 {
-        self.square
+    /// The extent of the points.
+    pub(crate) fn extent(&self) -> &Extent {
+        &self.extent
     }
 
     /// Caches computed tiles, up to so many bytes.
@@ -163,9 +159,9 @@ impl<T: Real> Gram<T> {
         }
     }
 
-    /// How far an entry can be from the exact one, the largest being `largest`.
-    pub(crate) fn entry_error(&self, largest: f64) -> f64 {
-        self.bound.entry_error(self.square, self.rows.reach(), largest, T::EPSILON)
+    /// How far an entry can be from the exact one, entries being of the size `size`.
+    pub(crate) fn entry_error(&self, size: f64) -> f64 {
+        self.bound.entry_error(&self.extent, size, T::EPSILON)
     }
 
     /// The share of points that are too far out for products.
@@ -230,7 +226,7 @@ impl<T: Real> SymOp for Gram<T> {
 
     fn apply_with_norm(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<Option<f64>> {
         // In a unit near to the largest entries no square leaves the range of f64.
-        let unit = linalg::power_of_two(self.bound.largest_value(self.square));
+        let unit = linalg::power_of_two(self.bound.largest_value(self.extent.square));
         self.multiply(Some(unit), x, y, exec).map(|sum| Some(sum.sqrt() * unit))
     }
 

@@ -72,6 +72,12 @@ pub trait SymOp: Sync {
         Ok(None)
     }
 
+    /// Returns a bound on the norm of the difference between the operator as it is computed and the exact one, where it is
+    /// known. Without it, 8 eps of the size of the entries is assumed, and the certificate says that it is an estimate.
+    fn error(&self) -> Option<f64> {
+        None
+    }
+
     /// Returns the operator as a stored matrix: by default its products with the columns of the identity.
     ///
     /// # Errors

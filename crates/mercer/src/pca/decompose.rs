@@ -6,9 +6,10 @@ use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::factor::Factor;
 use crate::linalg;
-use crate::moments::{Columns, Moments, standardised};
+use crate::moments::{Columns, Moments, UNIT, standardised};
 use crate::options::Route;
 use crate::points::{Points, PointsRef};
+use crate::precise::{self, two_product};
 use crate::real::{Real, SQUARABLE, largest};
 
 /// Where the features lie: what is subtracted from them and what they are divided by.
@@ -19,7 +20,13 @@ pub(super) struct Location {
     pub(super) scale: Vec<f64>,
     pub(super) constant: Vec<bool>,
     center: bool,
+    standardise: bool,
+    /// A bound on the error of a product of two values less their mean and divided by their scale, relative to it.
+    pub(super) error_of_rows: f64,
 }
+
+/// Two subtractions and a division for each of two values.
+const OF_CENTRING: f64 = 6.0 * UNIT;
 
 impl Location {
     pub(super) fn of(columns: &Columns, spec: &Pca) -> Result<Self> {
@@ -35,7 +42,9 @@ impl Location {
         let scale =
             squares.iter().map(|s| if spec.standardise && *s > 0.0 { (s / divisor).sqrt() } else { 1.0 }).collect();
         let constant = (0..d).map(|j| if spec.center { columns.is_constant(j) } else { squares[j] == 0.0 }).collect();
-        Ok(Location { mean, rest, scale, constant, center: spec.center })
+        let error_of_rows = OF_CENTRING + if spec.standardise { 2.0 * Columns::SQUARE_ERROR } else { 0.0 };
+        let (center, standardise) = (spec.center, spec.standardise);
+        Ok(Location { mean, rest, scale, constant, center, standardise, error_of_rows })
     }
 
     /// By the covariance route the moments are all that is looked at.
@@ -61,16 +70,20 @@ impl Location {
             }
             Route::Gram => {
                 let x = standardised(x, &self.mean, &self.rest, &self.scale);
-                let gram = linalg::outer_gram(&x);
+                let (gram, error) = match is_small(&x) {
+                    true => (precise::products(x.as_slice(), x.d(), &columns_of(&x)).0, UNIT),
+                    false => (linalg::outer_gram(&x), linalg::product_error(x.d())),
+                };
                 let (eigenvalues, vectors) = linalg::eigh(gram)?;
-                Ok(Decomposed::new(eigenvalues, most, Basis::Points { x, vectors }))
+                let error = (error + self.error_of_rows) * x.square();
+                Ok(Decomposed::new(eigenvalues, most, error, Basis::Points { x, vectors }))
             }
             Route::Svd => {
                 // Of many points a factor is enough, which is found in one look at them.
                 if x.n() > 4 * x.d() {
                     return self.of_factor(&Factor::of_with(x, exec)?, most);
                 }
-                Decomposed::of_rows(standardised(x, &self.mean, &self.rest, &self.scale), most)
+                Decomposed::of_rows(standardised(x, &self.mean, &self.rest, &self.scale), most, self.error_of_rows)
             }
         }
     }
@@ -80,18 +93,25 @@ impl Location {
     /// From the scatter.
     pub(super) fn of_moments(&self, moments: &Moments, most: usize) -> Result<Decomposed> {
         let mut s = if self.center { moments.scatter() } else { moments.scatter_about_origin() };
-        for j in 0..s.b() {
-            for i in 0..s.n() {
-                *s.at_mut(i, j) /= self.scale[i] * self.scale[j];
+        let mut error = moments.error() + if self.center { 0.0 } else { 8.0 * UNIT };
+        if self.standardise {
+            for j in 0..s.b() {
+                for i in 0..s.n() {
+                    *s.at_mut(i, j) /= self.scale[i] * self.scale[j];
+                }
             }
+            error += 2.0 * Columns::SQUARE_ERROR + 4.0 * UNIT;
         }
-        Decomposed::of_scatter(s, most)
+        // Errors of at most e sqrt(S_ii S_jj) have the norm e tr S.
+        let error = error * trace(&s);
+        Decomposed::of_scatter(s, most, error)
     }
 
     /// From rows R with R'R = X'X, which have the same singular values and the same right singular vectors, and the digits
     /// that X'X would lose (MATHS.md, M2).
     pub(super) fn of_factor(&self, factor: &Factor, most: usize) -> Result<Decomposed> {
-        Decomposed::of_rows(factor.scaled(self.center, &self.scale), most)
+        let of_scale = self.error_of_rows - OF_CENTRING;
+        Decomposed::of_rows(factor.scaled(self.center, &self.scale), most, factor.error() + of_scale)
     }
 
     /// What a user should know about the columns.
@@ -119,15 +139,27 @@ fn check_spread(columns: Vec<f64>, spec: &Pca) -> Result<()> {
     }
 }
 
-/// X B.
-fn times(x: &Points<f64>, b: &Block) -> Block {
-    Block::from_fn(x.n(), b.b(), |i, j| x.row(i).iter().zip(b.col(j)).map(|(x, v)| x * v).sum())
+/// The sum of the diagonal.
+pub(super) fn trace(matrix: &Block) -> f64 {
+    (0..matrix.n()).map(|j| matrix.at(j, j).max(0.0)).sum()
+}
+
+/// Whether products of these points are computed in twice the precision.
+fn is_small(x: &Points<f64>) -> bool {
+    precise::affordable([x.n(), x.d(), x.n().min(x.d())])
+}
+
+/// The points as columns.
+fn columns_of(x: &Points<f64>) -> Block {
+    Block::from_fn(x.d(), x.n(), |i, j| x.row(j)[i])
 }
 
 /// Eigenvalues, and what the axes are made from once it is known how many are wanted.
 pub(super) struct Decomposed {
     /// All min(n, d), descending, none negative.
     pub(super) eigenvalues: Vec<f64>,
+    /// A bound on the norm of the error of the matrix that was decomposed.
+    error: f64,
     basis: Basis,
 }
 
@@ -141,14 +173,17 @@ enum Basis {
 }
 
 impl Decomposed {
-    pub(super) fn of_scatter(scatter: Block, most: usize) -> Result<Self> {
+    /// Of a scatter matrix whose error has at most the norm `error`.
+    pub(super) fn of_scatter(scatter: Block, most: usize, error: f64) -> Result<Self> {
         let (eigenvalues, axes) = linalg::eigh(scatter.clone())?;
-        Ok(Decomposed::new(eigenvalues, most, Basis::Scatter { scatter, axes }))
+        Ok(Decomposed::new(eigenvalues, most, error, Basis::Scatter { scatter, axes }))
     }
 
-    fn of_rows(x: Points<f64>, most: usize) -> Result<Self> {
+    /// Of rows X, where X'X has an error of at most `error` times its trace.
+    fn of_rows(x: Points<f64>, most: usize, error: f64) -> Result<Self> {
         let (s, axes) = linalg::svd_right(&x)?;
-        Ok(Decomposed::new(s.iter().map(|s| s * s).collect(), most, Basis::Axes { x, axes }))
+        let error = error * x.square();
+        Ok(Decomposed::new(s.iter().map(|s| s * s).collect(), most, error, Basis::Axes { x, axes }))
     }
 
     /// What to say when component k is so small that the route loses its digits.
@@ -160,19 +195,43 @@ impl Decomposed {
         })
     }
 
-    fn new(mut eigenvalues: Vec<f64>, most: usize, basis: Basis) -> Self {
+    fn new(mut eigenvalues: Vec<f64>, most: usize, error: f64, basis: Basis) -> Self {
         eigenvalues.truncate(most);
         eigenvalues.iter_mut().for_each(|v| *v = v.max(0.0));
-        Decomposed { eigenvalues, basis }
+        Decomposed { eigenvalues, error, basis }
+    }
+
+    /// What rounding can have done to an eigenvalue and to the residual of a pair (M24): the error of the matrix, of its
+    /// decomposition, and of the products that residuals are measured with.
+    pub(super) fn rounding(&self) -> f64 {
+        let largest = self.eigenvalues.first().copied().unwrap_or(0.0);
+        let (size, measured) = match &self.basis {
+            Basis::Scatter { scatter, .. } => {
+                let d = scatter.n();
+                let error = if precise::affordable([d, d, d]) { UNIT } else { linalg::product_error(d) };
+                (d, error * linalg::norm(scatter.as_slice()))
+            }
+            Basis::Points { x, .. } | Basis::Axes { x, .. } => {
+                let products = linalg::product_error(x.n()) + linalg::product_error(x.d());
+                let error = if is_small(x) { 4.0 * UNIT } else { products };
+                (x.n().min(x.d()), error * x.square())
+            }
+        };
+        self.error + linalg::solver_error(size) * largest + measured
     }
 
     /// The first k axes and the residuals |S f - lambda f| of their eigenpairs, S = X'X.
     pub(super) fn axes(self, k: usize) -> (Block, Vec<f64>) {
-        let (axes, image) = match self.basis {
+        let values = &self.eigenvalues;
+        match self.basis {
             Basis::Scatter { scatter, axes } => {
-                let axes = axes.first(k);
-                let image = linalg::product(&scatter, &axes);
-                (axes, image)
+                let (axes, d) = (axes.first(k), scatter.n());
+                let images = match precise::affordable([d, d, d]) {
+                    true => precise::products(scatter.as_slice(), d, &axes),
+                    false => (linalg::product(&scatter, &axes), Block::zeros(d, k)),
+                };
+                let residuals = residuals(values, &axes, images);
+                (axes, residuals)
             }
             Basis::Points { x, vectors } => {
                 // f = X'u / sqrt(lambda); axes without variance are completed to an orthonormal basis.
@@ -184,23 +243,15 @@ impl Decomposed {
                     if value > cut { column.iter_mut().for_each(|v| *v /= value.sqrt()) } else { column.fill(0.0) }
                 }
                 linalg::orthonormalise(&mut axes);
-                let image = linalg::transposed_product(&x, &times(&x, &axes));
-                (axes, image)
+                let residuals = residuals(values, &axes, images(&x, &axes));
+                (axes, residuals)
             }
             Basis::Axes { x, axes } => {
                 let axes = axes.first(k);
-                let image = linalg::transposed_product(&x, &times(&x, &axes));
-                (axes, image)
+                let residuals = residuals(values, &axes, images(&x, &axes));
+                (axes, residuals)
             }
-        };
-        let residuals = (0..k)
-            .map(|j| {
-                let value = self.eigenvalues[j];
-                let gap: Vec<f64> = image.col(j).iter().zip(axes.col(j)).map(|(a, f)| a - value * f).collect();
-                linalg::norm(&gap)
-            })
-            .collect();
-        (axes, residuals)
+        }
     }
 
     pub(super) fn total(&self) -> f64 {
@@ -214,4 +265,25 @@ impl Decomposed {
         let largest = self.eigenvalues[0];
         self.eigenvalues.iter().take_while(|v| **v > cut * largest).count()
     }
+}
+
+/// X'X F, in two parts.
+fn images(x: &Points<f64>, axes: &Block) -> (Block, Block) {
+    if is_small(x) {
+        let (scores, _) = precise::products(x.as_slice(), x.d(), axes);
+        return precise::products(columns_of(x).transposed().as_slice(), x.n(), &scores);
+    }
+    (linalg::transposed_product(x, &linalg::product_of_points(x, axes)), Block::zeros(x.d(), axes.b()))
+}
+
+/// |S f - lambda f| of each axis, given S F in two parts.
+fn residuals(values: &[f64], axes: &Block, (high, low): (Block, Block)) -> Vec<f64> {
+    let residual = |j: usize| {
+        let entry = |i: usize| {
+            let (product, error) = two_product(values[j], axes.at(i, j));
+            (high.at(i, j) - product) + (low.at(i, j) - error)
+        };
+        linalg::norm(&(0..axes.n()).map(entry).collect::<Vec<f64>>())
+    };
+    (0..axes.b()).map(residual).collect()
 }

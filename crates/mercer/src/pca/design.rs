@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::linalg;
+use crate::moments::UNIT;
 use crate::op::{SymOp, centre};
 use crate::points::Points;
 use crate::real::{SQUARABLE, largest};
@@ -32,6 +33,9 @@ pub(super) trait Design: Sync {
 
     /// XX' as a stored matrix.
     fn gram(&self, exec: &Exec) -> Result<Block>;
+
+    /// A bound on the norm of the error of XX', stored or by products (MATHS.md, M24).
+    fn error(&self) -> f64;
 }
 
 /// The Gram matrix XX', which is not stored.
@@ -54,20 +58,26 @@ impl SymOp for Gram<'_> {
         Ok(Some(self.0.squares()))
     }
 
+    fn error(&self) -> Option<f64> {
+        Some(self.0.error())
+    }
+
     fn to_matrix(&self, exec: &Exec) -> Result<Block> {
         self.0.gram(exec)
     }
 }
 
-/// A moved and scaled copy of dense points, X': a column per point.
-pub(super) struct Moved(Block);
+/// A moved and scaled copy of dense points, X': a column per point. The product of two of its values has a relative error of
+/// at most the second number.
+pub(super) struct Moved(Block, f64);
 
 impl Moved {
-    pub(super) fn new(x: Points<f64>) -> Result<Self> {
+    pub(super) fn new(x: Points<f64>, error: f64) -> Result<Self> {
         let (n, d) = (x.n(), x.d());
         let values = x.into_vec();
         let found = values.len();
-        Block::from_columns(values, d, n).map(Moved).ok_or_else(|| Error::shape("values of the points", found, n * d))
+        let columns = Block::from_columns(values, d, n);
+        columns.map(|x| Moved(x, error)).ok_or_else(|| Error::shape("values of the points", found, n * d))
     }
 }
 
@@ -95,7 +105,15 @@ impl Design for Moved {
     fn gram(&self, _: &Exec) -> Result<Block> {
         Ok(linalg::inner_products(&self.0, &self.0))
     }
+
+    fn error(&self) -> f64 {
+        let square = linalg::norm(self.0.as_slice()).powi(2);
+        (self.1 + linalg::product_error(self.n()) + linalg::product_error(self.d())) * square
+    }
 }
+
+/// The relative error of n m_i m_j, of the values less their mean in columns without zeros, and of the differences.
+const OF_MEAN: f64 = 12.0 * UNIT;
 
 /// Sparse points, scaled, and what of their mean is left to subtract.
 pub(super) struct Sparse<'a> {
@@ -105,6 +123,8 @@ pub(super) struct Sparse<'a> {
     /// The mean of the rows; all 0 where no mean is subtracted.
     rest: Vec<f64>,
     center: bool,
+    /// A bound on the relative error of the product of two scaled values.
+    of_scale: f64,
 }
 
 impl<'a> Sparse<'a> {
@@ -124,29 +144,36 @@ impl<'a> Sparse<'a> {
         if spec.center {
             rest.iter_mut().zip(rows.column_sums()).for_each(|(m, sum)| *m = sum / n);
         }
-        let mut scale = vec![1.0; d];
+        let (mut scale, mut of_scale) = (vec![1.0; d], 0.0f64);
         if spec.standardise {
             let divisor = if spec.center { n - 1.0 } else { n };
-            for ((s, square), m) in scale.iter_mut().zip(rows.column_squares()).zip(&rest) {
-                let square = square - n * (m * m);
+            for ((s, all), m) in scale.iter_mut().zip(rows.column_squares()).zip(&rest) {
+                let square = all - n * (m * m);
                 *s = if square > 0.0 { (square / divisor).sqrt() } else { 1.0 };
+                // What is left of the squares less the mean has their rounding errors.
+                of_scale = of_scale.max(if square > 0.0 { 8.0 * UNIT * (all / square) } else { 0.0 });
             }
             rows = Cow::Owned(rows.map(|j, v| v / scale[j]));
             rest.iter_mut().zip(&scale).for_each(|(m, s)| *m /= s);
         }
         let mean = (0..d).map(|j| shift[j] + rest[j] * scale[j]).collect();
         let columns = rows.transposed()?;
-        Ok((Sparse { rows, columns, rest, center: spec.center }, Standardise { mean, scale }))
+        Ok((Sparse { rows, columns, rest, center: spec.center, of_scale }, Standardise { mean, scale }))
     }
 
-    /// X'X about the mean.
-    pub(super) fn scatter(&self, exec: &Exec) -> Result<Block> {
+    /// X'X about the mean, and a bound on the norm of its error: relative to the squares before the mean is subtracted.
+    pub(super) fn scatter(&self, exec: &Exec) -> Result<(Block, f64)> {
         let (n, m) = (self.rows.n() as f64, &self.rest);
         let mut scatter = self.columns.gram(&self.rows, exec)?;
         for j in 0..scatter.b() {
             scatter.col_mut(j).iter_mut().enumerate().for_each(|(i, v)| *v -= n * (m[i] * m[j]));
         }
-        Ok(scatter)
+        Ok((scatter, (Csr::GRAM_ERROR + OF_MEAN + self.of_scale) * self.square()))
+    }
+
+    /// The sum of the squares of all stored values.
+    fn square(&self) -> f64 {
+        linalg::norm(self.rows.values()).powi(2)
     }
 }
 
@@ -212,5 +239,12 @@ impl Design for Sparse<'_> {
             centre(&mut gram);
         }
         Ok(gram)
+    }
+
+    fn error(&self) -> f64 {
+        // Products with vectors add the terms of a row or a column one after the other.
+        let most = |x: &Csr| x.rows().map(|(columns, _)| columns.len()).max().unwrap_or(0);
+        let of_products = (most(&self.rows) + most(&self.columns)) as f64 * UNIT;
+        (of_products.max(Csr::GRAM_ERROR) + OF_MEAN + self.of_scale) * self.square()
     }
 }

@@ -15,7 +15,7 @@ pub use state::PcaState;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
-use crate::eigen::{Certificate, sign};
+use crate::eigen::{Certificate, Confidence, Rounding, sign};
 use crate::embedding::Embedding;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
@@ -268,7 +268,8 @@ impl Pca {
     }
 
     /// Fits points by their scatter matrix, the sum of (x - m)(x - m)' over the points, which may be computed wherever the
-    /// points are, or of (x - m)(x - m)' / ss' for dimensions divided by s.
+    /// points are, or of (x - m)(x - m)' / ss' for dimensions divided by s. The certificate is about this matrix, and allows
+    /// for an error of 8 eps sqrt(S_ii S_jj) in each entry.
     ///
     /// # Errors
     /// When the matrix is not square, symmetric and finite, does not fit `at`, or is of no points; and as [`Pca::fit`].
@@ -290,15 +291,16 @@ impl Pca {
             }
         }
         self.clone().embed(Embedding::Identity).route(Route::Covariance).plan_whole(n, d, exec)?;
-        self.run_scatter(scatter, at, n, exec)
+        self.run_scatter(scatter, 8.0 * f64::EPSILON * decompose::trace(scatter), at, n, exec)
     }
 
-    /// As [`Pca::fit_scatter`], of a matrix of the right shape whose memory is planned.
-    fn run_scatter(&self, scatter: &Block, at: Standardise, n: usize, exec: &Exec) -> Result<PcaModel> {
+    /// As [`Pca::fit_scatter`], of a matrix of the right shape whose memory is planned and whose error has at most the norm
+    /// `error`.
+    fn run_scatter(&self, scatter: &Block, error: f64, at: Standardise, n: usize, exec: &Exec) -> Result<PcaModel> {
         let d = scatter.n();
         exec.run(|| {
             let scatter = Dense::measure_block(scatter.clone(), f64::EPSILON)?.symmetric()?.into_matrix();
-            let found = Decomposed::of_scatter(scatter, n.min(d))?;
+            let found = Decomposed::of_scatter(scatter, n.min(d), error)?;
             let k = self.components.count(&found.eigenvalues, found.total(), n.min(d));
             self.assemble(found, k, Route::Covariance, at, (n, d), Vec::new())
         })
@@ -314,16 +316,16 @@ impl Pca {
         (n, d): (usize, usize),
         mut notes: Vec<String>,
     ) -> Result<PcaModel> {
-        let (features, most) = (at.mean.len(), n.min(at.mean.len()));
+        let features = at.mean.len();
         let rank = found.rank(route, n.max(features));
         if self.whiten && k > rank {
             notes.push(format!("whitening leaves out {} components without variance", k - rank));
             k = rank;
         }
         let total = found.total();
-        // M13, an estimate like its counterpart for kernels
-        let rounding =
-            f64::EPSILON * (32 + most) as f64 * if route == Route::Svd { found.eigenvalues[0] } else { total };
+        // The factor of a scatter is as good as its decompositions are assumed to be.
+        let confidence = if route == Route::Svd { Confidence::Estimate } else { Confidence::Theorem };
+        let rounding = found.rounding();
         notes.extend(Spectrum::ties(&found.eigenvalues[..rank], k.min(rank), 2.0 * rounding));
         let discarded = found.eigenvalues[k..].iter().fold(0.0, |sum, v| sum + v);
         let all = found.eigenvalues.clone();
@@ -336,7 +338,7 @@ impl Pca {
             mean: at.mean,
             scale: at.scale,
             axes: axes.transposed().to_points(),
-            certificate: Certificate::of_all(&all, residuals, rounding),
+            certificate: Certificate::of_all(&all, features, residuals, Rounding { bound: rounding, confidence }),
             eigenvalues,
             total,
             discarded,

@@ -81,7 +81,10 @@ impl Pca {
         exec.run(|| {
             let (design, at) = Sparse::new(x, self)?;
             match plan.route {
-                PlannedRoute::Covariance => self.run_scatter(&design.scatter(exec)?, at, x.n(), exec),
+                PlannedRoute::Covariance => {
+                    let (scatter, error) = design.scatter(exec)?;
+                    self.run_scatter(&scatter, error, at, x.n(), exec)
+                }
                 _ => self.run_design(plan, &design, at, exec),
             }
         })
@@ -121,9 +124,9 @@ impl Pca {
         x.check_shape(2)?;
         exec.run(|| {
             let columns = Columns::of_with(x, exec)?;
-            let Location { mean, scale, .. } = Location::of(&columns, self)?;
+            let Location { mean, scale, error_of_rows, .. } = Location::of(&columns, self)?;
             let moved = standardised(x, &mean, &columns.rest(), &scale);
-            self.run_design(plan, &Moved::new(moved)?, Standardise { mean, scale }, exec)
+            self.run_design(plan, &Moved::new(moved, error_of_rows)?, Standardise { mean, scale }, exec)
         })
     }
 
@@ -163,8 +166,14 @@ impl Pca {
         sign::largest_positive(&mut axes);
         // Components without variance exist as directions.
         complete_columns(&mut axes, k);
-        let images = design.transposed_times(&design.times(&axes.columns(real, k))?)?;
-        let residuals: Vec<f64> = (0..k - real).map(|j| linalg::norm(images.col(j))).collect();
+        // The residuals of the axes themselves: a share of u in a larger component is magnified in X'u.
+        let mut images = design.transposed_times(&design.times(&axes)?)?;
+        for (j, value) in eigenvalues.iter().enumerate() {
+            images.col_mut(j).iter_mut().zip(axes.col(j)).for_each(|(image, f)| *image -= value * f);
+        }
+        let residuals: Vec<f64> = (0..k).map(|j| linalg::norm(images.col(j))).collect();
+        let certificate = certificate.for_vectors(&eigenvalues, residuals[..real].to_vec());
+        let residuals = &residuals[real..];
         eigenvalues.resize(k, 0.0);
         PcaModel::from_parts(PcaParts {
             embedding: Embedding::Identity,
@@ -173,7 +182,7 @@ impl Pca {
             scale: at.scale,
             axes: axes.transposed().to_points(),
             eigenvalues,
-            certificate: certificate.with_zeros(&residuals),
+            certificate: certificate.with_zeros(residuals),
             total: found.spectrum.total,
             discarded,
             rank: real,
@@ -255,7 +264,7 @@ impl Pairs {
         // Kernel PCA always centres. Without a mean, eigenvectors are those of a scatter matrix about the origin.
         let n = design.n();
         let at = Standardise { mean: vec![0.0; n], scale: vec![1.0; n] };
-        let model = spec.about_origin().run_scatter(&design.gram(exec)?, at, n, exec)?;
+        let model = spec.about_origin().run_scatter(&design.gram(exec)?, design.error(), at, n, exec)?;
         let axes = model.axes();
         Ok(Pairs {
             vectors: Block::from_fn(n, axes.n(), |i, j| axes.row(j)[i]),

@@ -8,7 +8,7 @@ use super::double_double::DoubleDouble;
 use super::{matrices, naive};
 use crate::error::Result;
 use crate::kernel::registry::{Domain, Entry, ParameterKind, Range};
-use crate::kernel::rounding;
+use crate::kernel::rounding::{self, Extent};
 use crate::kernel::statistic::Statistic;
 use crate::kernel::tile::{self, DistanceMethod, Form, Rows, Scratch};
 use crate::kernel::{Bound, Kernel, Leaf, registry};
@@ -196,7 +196,7 @@ fn formulas(leaf: &Leaf) -> Vec<String> {
 /// Tiles against the formula in higher precision, on every instruction set there is.
 fn tiles<T: Real>(bound: &Bound, leaf: &Leaf, x: &Points<f64>, rows: &Rows<T>, deviation: bool) -> Vec<String> {
     let (n, kernel) = (x.n(), bound.kernel());
-    let square = x.rows().map(|r| r.iter().map(|v| v * v).sum()).fold(0.0, f64::max);
+    let extent = Extent::of(kernel, x, rows.reach());
     let mut wrong = Vec::new();
     // In f32 the exact values are those of the points as they are.
     let form = if deviation && !bound.has_linear_term() { Form::UpToCentring } else { Form::Value };
@@ -206,7 +206,7 @@ fn tiles<T: Real>(bound: &Bound, leaf: &Leaf, x: &Points<f64>, rows: &Rows<T>, d
         let mut values = vec![T::ZERO; n * n];
         tile::fill((bound, form, level), (rows, 0..n), (rows, 0..n), &mut values, &mut Scratch::new());
         let largest = values.iter().fold(0.0f64, |m, v| m.max(v.to_f64().abs()));
-        let allowed = rounding::entry_error(kernel, x.d(), square, rows.reach(), largest, T::EPSILON);
+        let allowed = rounding::entry_error(kernel, x.d(), &extent, largest, T::EPSILON);
         for (at, v) in values.iter().enumerate() {
             let (i, j) = (at / n, at % n);
             let exact = statistic(leaf.statistic(), x.row(i), x.row(j)).formula(&formula) - origin.into();
