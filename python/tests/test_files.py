@@ -210,7 +210,7 @@ def test_models_of_ours_become_theirs(iris, ours):
     assert theirs.get_feature_names_out().tolist() == ours.get_feature_names_out().tolist()
 
 
-def test_what_theirs_does_not_have_is_said(iris):
+def test_models_without_a_counterpart_are_refused(iris):
     blocks = KernelPCA(2, kernel=lambda X, Y: np.atleast_2d(X) @ np.atleast_2d(Y).T).fit(iris)
     with pytest.raises(ValueError, match="functions of blocks"):
         blocks.to_sklearn()
@@ -252,7 +252,7 @@ def standardise(path, mean, scale):
     [[1], {"params": 3}, {"class": "PCA", "params": {"n_components": -7}, "width": "x"}, {"dtype": [], "width": 10**9}],
     ids=repr,
 )
-def test_a_front_that_makes_no_sense_is_passed_by(iris, tmp_path, front):
+def test_an_invalid_front_is_ignored(iris, tmp_path, front):
     from safetensors.numpy import safe_open, save_file
 
     for estimator in (PCA(2), KernelPCA(2, kernel="rbf"), IncrementalPCA(2), Nystroem(n_components=5)):

@@ -147,7 +147,7 @@ fn batches_together_are_the_table() {
 }
 
 #[test]
-fn texts_as_people_write_them() {
+fn csv_of_many_dialects_in_batches() {
     let folder = Folder::new();
     let mut quoted = String::from("a,\"who, then\",b\r\n");
     let mut plain = String::from("\u{feff}a;who;b\n\n");
@@ -429,7 +429,7 @@ fn files_and_folders_as_one_table() {
 }
 
 #[test]
-fn troubles_in_the_middle_have_their_line() {
+fn errors_in_the_middle_name_their_line() {
     let folder = Folder::new();
     let lines = |at: usize, line: &str| {
         let mut text = String::from("a,b\n");
@@ -465,7 +465,7 @@ fn troubles_in_the_middle_have_their_line() {
 }
 
 #[test]
-fn what_is_cut_off_is_found_out() {
+fn truncated_compressed_files_are_detected() {
     let folder = Folder::new();
     let mut text = String::from("a,b\n");
     (0..100_000).for_each(|i| text += &format!("{i},{}\n", (f64::from(i) * 0.7).sin()));
@@ -599,7 +599,7 @@ proptest! {
 }
 
 #[test]
-fn tables_written_part_by_part_are_those_written_whole() {
+fn tables_written_in_parts_equal_those_written_at_once() {
     let folder = Folder::new();
     let whole = table(700);
     let part = |from: usize, to: usize| {

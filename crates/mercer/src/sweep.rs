@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn change_knows_no_rotation_sign_or_scale() {
+    fn change_is_invariant_to_rotation_sign_and_scale() {
         let z = normal(40, 1);
         let (sin, cos) = 0.7f64.sin_cos();
         let turned = |s: f64| z.iter().map(|[a, b]| [s * (a * cos - b * sin), a * sin + b * cos]).collect::<Vec<_>>();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn change_is_what_the_best_rotation_leaves() {
+    fn change_is_the_distance_after_the_best_rotation() {
         let (z, w) = (normal(30, 3), normal(30, 4));
         let norm = |z: &[[f64; 2]]| z.iter().map(|[a, b]| a * a + b * b).sum::<f64>().sqrt();
         let (nz, nw) = (norm(&z), norm(&w));

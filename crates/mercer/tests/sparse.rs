@@ -92,7 +92,7 @@ fn columns_in_any_order_are_sorted_and_duplicates_added_up() -> Result<()> {
 }
 
 #[test]
-fn what_is_not_a_sparse_table_is_refused_by_its_place() {
+fn invalid_sparse_tables_are_refused_with_the_place() {
     let text = |r: Result<Csr>| r.expect_err("refused").to_string();
     let new = |offsets: &[usize], indices: &[u32], values: &[f64]| {
         text(Csr::new(2, 3, offsets.to_vec(), indices.to_vec(), values.to_vec()))
@@ -280,7 +280,7 @@ fn bits_do_not_depend_on_threads() -> Result<()> {
 }
 
 #[test]
-fn ways_follow_from_sizes_and_are_told() {
+fn routes_follow_from_sizes_and_are_reported() {
     let way = |spec: &Pca, n, d| spec.way(n, d, Layout::Sparse, &Exec::new());
     let route = |way: Way| match way {
         Way::Whole { route, why } => (route.name(), why),
@@ -302,7 +302,7 @@ fn ways_follow_from_sizes_and_are_told() {
 }
 
 #[test]
-fn what_cannot_be_done_with_sparse_points_is_refused() -> Result<()> {
+fn unsupported_options_for_sparse_points_are_refused() -> Result<()> {
     let x = Csr::from_points(&filled(6, 4, 0.5, 1))?;
     let kind = |spec: Pca| spec.fit_sparse(&x).expect_err("refused").kind().clone();
     assert!(matches!(kind(Pca::new().route(Route::Svd)), ErrorKind::Unsupported { .. }));

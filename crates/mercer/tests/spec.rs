@@ -99,7 +99,7 @@ fn batches_give_the_model_of_all_points() -> Result<()> {
 }
 
 #[test]
-fn what_is_planned_is_executed() -> Result<()> {
+fn a_given_plan_is_executed() -> Result<()> {
     let (x, exec) = (normal(700, 3, 5), Exec::new());
     let spec = KernelPca::new("gaussian".parse()?).components(3);
     let by_passes = spec.plan(700, 3, &exec)?;

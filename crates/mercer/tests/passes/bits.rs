@@ -38,7 +38,7 @@ fn the_number_of_threads_changes_no_bit() -> Result<()> {
 }
 
 #[test]
-fn outliers_and_pivots_change_no_bit_either() -> Result<()> {
+fn threads_change_no_bit_with_outliers_and_pivots() -> Result<()> {
     let z = normal(1900, 4, 52);
     let x = Points::from_fn(1900, 4, |i, j| z.row(i)[j] * if i % 97 == 0 { 40.0 } else { 1.0 });
     let one = fit("gaussian(gamma=0.3)", Components::Count(5), &x, &Exec::new().threads(1))?;
@@ -109,7 +109,7 @@ fn scores_do_not_depend_on_the_batch() -> Result<()> {
 }
 
 #[test]
-fn numbers_of_f32_are_what_they_are_as_f64() -> Result<()> {
+fn f32_points_give_the_results_of_f64_points() -> Result<()> {
     let narrow = crate::common::to_f32(&blobs(1600, 5, 6, 57));
     let wide = Points::from_fn(1600, 5, |i, j| f64::from(narrow.row(i)[j]));
     for text in ["gaussian", "linear + matern"] {

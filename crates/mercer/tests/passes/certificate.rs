@@ -169,7 +169,7 @@ fn enclosures_of_clear_components_are_narrow() -> Result<()> {
 
 /// Residuals are a millionth of the largest eigenvalue; an enclosure as wide as a tenth of it says nothing.
 #[test]
-fn enclosures_of_ordinary_data_are_of_use() -> Result<()> {
+fn enclosures_of_ordinary_data_are_tight() -> Result<()> {
     let digits = digits().0;
     let mut wrong = Vec::new();
     for (name, x, text, k) in [
@@ -197,7 +197,7 @@ fn enclosures_of_ordinary_data_are_of_use() -> Result<()> {
 /// Most points near the middle, two small groups far out on either side of it: in f32 the points of a group fall
 /// together. The better fit is in f64 alone; its eigenvalues are lower bounds.
 #[test]
-fn groups_that_f32_cannot_see_are_not_certified_away() -> Result<()> {
+fn groups_that_f32_cannot_resolve_are_within_the_bound() -> Result<()> {
     let z = normal(4200, 3, 9);
     let mut wrong = Vec::new();
     for (far, width, k) in [(1e8, 0.01, 10), (1e8, 0.01, 4), (1e8, 1.0, 30), (3e7, 0.01, 10)] {

@@ -12,7 +12,7 @@ fn on_a_grid(x: &Points) -> Points {
 }
 
 #[test]
-fn points_far_from_the_origin_are_as_near_it() -> Result<()> {
+fn results_do_not_depend_on_the_distance_to_the_origin() -> Result<()> {
     let mut wrong = Vec::new();
     for (n, text) in [
         (650, "gaussian(gamma=0.1)"),
@@ -47,7 +47,7 @@ fn points_far_from_the_origin_are_as_near_it() -> Result<()> {
 
 /// Products of points far from the origin have few digits, but those that there are, are found: in f64 where f32 has none.
 #[test]
-fn kernels_of_products_find_what_f64_can_see() -> Result<()> {
+fn kernels_of_products_find_all_components_above_rounding() -> Result<()> {
     let z = normal(4200, 5, 62);
     let mut wrong = Vec::new();
     for offset in [10.0, 100.0, 1000.0] {
@@ -129,7 +129,7 @@ fn nine_tenths_of_equal_points_do_no_harm() -> Result<()> {
 }
 
 #[test]
-fn one_far_outlier_is_found_or_no_harm() -> Result<()> {
+fn one_far_outlier_is_found_or_within_the_bound() -> Result<()> {
     let mut wrong = Vec::new();
     for (n, far) in [(650, 1e3), (1100, 1e6), (1700, 1e9), (4100, 1e5)] {
         let z = blobs(n, 4, 5, 65);
@@ -155,7 +155,7 @@ fn one_far_outlier_is_found_or_no_harm() -> Result<()> {
 /// A handful of points that are alike, far from all others: an eigenvalue of about their number, which landmarks may not
 /// see. It is found, or the certificate does not deny it.
 #[test]
-fn a_tiny_far_group_is_found_or_not_denied() -> Result<()> {
+fn a_tiny_far_group_is_found_or_within_the_bound() -> Result<()> {
     let mut wrong = Vec::new();
     for (n, group, k) in [(1700, 4, 12), (1700, 12, 5), (2400, 25, 8), (4200, 9, 10), (4200, 40, 3)] {
         let z = normal(n, 3, 66);
@@ -378,7 +378,7 @@ fn an_overflow_is_named_with_its_place() {
 
 /// Numbers that leave the range of f32 and not that of f64.
 #[test]
-fn what_overflows_in_f32_alone_is_fitted_in_f64() -> Result<()> {
+fn kernels_that_overflow_in_f32_alone_are_fitted_in_f64() -> Result<()> {
     let x = map(&normal(4200, 10, 74), |v| 100.0 * v);
     let mut wrong = Vec::new();
     for text in [

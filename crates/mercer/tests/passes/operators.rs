@@ -56,7 +56,7 @@ fn an_operator_with_a_diagonal_of_zeros_is_not_taken_for_zero() -> Result<()> {
 }
 
 #[test]
-fn without_the_sum_of_squares_nothing_is_certain_by_it() -> Result<()> {
+fn without_the_norm_no_bound_relies_on_it() -> Result<()> {
     let mut op = Spectral::new(&harmonic(), 3);
     op.squares = false;
     for k in [1, 6] {
@@ -97,7 +97,7 @@ fn scales_far_from_one_change_nothing_but_the_scale() -> Result<()> {
 }
 
 #[test]
-fn a_huge_matrix_is_refused_in_words_or_fitted() {
+fn a_huge_matrix_is_refused_with_a_message_or_fitted() {
     for scale in [1e155, 1e200, 1e300] {
         let values: Vec<f64> = harmonic().iter().map(|v| v * scale).collect();
         let op = Spectral::new(&values, 5);
@@ -140,7 +140,7 @@ impl SymOp for Spoilt {
 }
 
 #[test]
-fn an_operator_that_gives_what_is_not_finite_is_refused_by_name() {
+fn an_operator_with_products_that_are_not_finite_is_refused() {
     let mut wrong = Vec::new();
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         for good_passes in 0..5 {

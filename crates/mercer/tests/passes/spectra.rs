@@ -215,7 +215,7 @@ fn a_negative_definite_matrix_has_no_components() -> Result<()> {
 }
 
 #[test]
-fn more_digits_than_there_are_end_at_rounding() -> Result<()> {
+fn a_tolerance_below_rounding_ends_at_rounding() -> Result<()> {
     // No vector has a residual of 1e-30: what rounding allows is reached, and said.
     let values: Vec<f64> = (0..N - 1).map(|i| 1.0 / (i + 1) as f64).collect();
     let model = KernelPca::custom().components(3).tolerance(1e-30).fit_op(&Spectral::new(&values, 1))?;

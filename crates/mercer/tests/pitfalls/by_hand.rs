@@ -68,7 +68,7 @@ fn the_square_has_a_pair_of_equal_eigenvalues() -> Result<()> {
 
 // P17
 #[test]
-fn equal_variances_leave_the_space_certain() -> Result<()> {
+fn equal_variances_have_a_determined_space() -> Result<()> {
     let x = Points::from_fn(8, 4, |i, j| if i / 2 == j { if i % 2 == 0 { 1.0 } else { -1.0 } } else { 0.0 });
     for route in ROUTES {
         let model = Pca::new().route(route).fit(&x)?;

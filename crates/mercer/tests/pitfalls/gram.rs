@@ -72,7 +72,7 @@ fn gram_matrices_at_the_ends_of_the_range_are_sound_or_refused() {
 }
 
 #[test]
-fn gram_matrices_that_are_none_are_refused() {
+fn invalid_gram_matrices_are_refused() {
     let pca = KernelPca::custom();
     let mut gram = gram_of(5, |i, j| if i == j { 2.0 } else { 0.5 });
     gram.row_mut(1)[3] = 0.6;

@@ -31,7 +31,7 @@ fn orthonormal(length: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
 
 // P4
 #[test]
-fn whitening_does_not_blow_up_what_has_no_variance() -> Result<()> {
+fn whitening_does_not_amplify_components_without_variance() -> Result<()> {
     let x = low_rank(1000, 10);
     for route in ROUTES {
         let model = Pca::new().whiten(true).route(route).fit(&x)?;
@@ -48,7 +48,7 @@ fn whitening_does_not_blow_up_what_has_no_variance() -> Result<()> {
 
 // P4
 #[test]
-fn whitening_leaves_out_exactly_dependent_columns() -> Result<()> {
+fn whitening_drops_exactly_dependent_columns() -> Result<()> {
     let z = normal(300, 3, 4);
     let x = Points::from_fn(300, 6, |i, j| z.row(i)[j % 3] * if j < 3 { 1.0 } else { 2.0 } + 5.0);
     for route in ROUTES {

@@ -76,7 +76,7 @@ proptest! {
 }
 
 #[test]
-fn no_model_of_the_nasty_points_says_anything_that_is_not_finite() -> Result<()> {
+fn all_numbers_in_models_of_the_nasty_points_are_finite() -> Result<()> {
     for number in 0..POINTS {
         let (name, x) = points(number);
         for route in ROUTES {

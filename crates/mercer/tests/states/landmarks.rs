@@ -17,7 +17,7 @@ fn every(x: &Points<f64>, step: usize) -> Points<f64> {
 }
 
 #[test]
-fn all_points_as_landmarks_are_the_exact_answer() -> Result<()> {
+fn all_points_as_landmarks_give_the_exact_result() -> Result<()> {
     let (x, _) = iris();
     for text in ["gaussian(gamma=0.5)", "gaussian(gamma=20)", "poly(degree=2)", "laplacian(gamma=0.3)", "linear"] {
         for standardise in [false, true] {
@@ -60,7 +60,7 @@ fn the_trace_error_of_iris_is_the_golden_one() -> Result<()> {
 
 /// What the certificate says, against the whole matrix.
 #[test]
-fn what_is_certified_holds() -> Result<()> {
+fn the_certificate_holds() -> Result<()> {
     let x = every(&digits().0, 3);
     for gamma in [2e-4, 1e-3, 5e-3] {
         let exact = gaussian(gamma).dense(true).fit(&x)?;
@@ -199,7 +199,7 @@ fn errors_of_points_sum_to_what_is_discarded() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_is_refused() -> Result<()> {
+fn invalid_landmarks_and_states_are_refused() -> Result<()> {
     let x = iris().0;
     let exec = Exec::new();
     for landmarks in [Landmarks::Uniform(0), Landmarks::TraceError(0.0), Landmarks::TraceError(2.0)] {

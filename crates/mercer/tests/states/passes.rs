@@ -126,7 +126,7 @@ fn exact_components_by_passes_are_those_of_one_machine() -> Result<()> {
 }
 
 #[test]
-fn pairs_that_are_missing_or_twice_are_found() -> Result<()> {
+fn missing_and_duplicate_pairs_are_detected() -> Result<()> {
     let (x, exec) = (iris().0, Exec::new());
     let spec = KernelPca::new(Kernel::gaussian(Gamma::Value(0.5))).components(2);
     let cluster = cluster(&x, &spec, 2)?;
