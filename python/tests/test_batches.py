@@ -421,7 +421,7 @@ def test_exact_eigenvalues_lie_between_the_bounds(curved, selection):
         assert fitted.landmarks_.shape == (m, 3)
         assert fitted.n_samples_seen_ == 600
         assert ((certificate.lower <= truth) & (truth <= certificate.upper)).all()
-        # What landmarks see is a part of what there is.
+        # Landmarks explain a part of the variance.
         assert (fitted.eigenvalues_ <= truth * (1 + 1e-9)).all()
         assert not hasattr(fitted, "X_fit_")
         assert not hasattr(fitted, "eigenvectors_")
@@ -438,7 +438,7 @@ def test_the_error_of_landmarks_is_reported(curved):
     assert np.isclose(certificate.trace_error, np.trace(left), rtol=1e-3)
     assert np.isclose(certificate.trace_share, np.trace(left) / np.trace(K), rtol=1e-3)
     assert "20 landmarks" in str(certificate)
-    # Residuals of the components, as a sample of rows sees them.
+    # Residuals of the components, estimated from a sample of rows.
     u = fitted.transform(curved) / np.sqrt(fitted.eigenvalues_)
     residuals = np.linalg.norm(K @ u - u * fitted.eigenvalues_, axis=0)
     estimated, bound = certificate.sampled_residuals.T
@@ -468,7 +468,7 @@ def test_auto_is_exact_where_that_can_be_done(curved):
     assert not hasattr(fitted, "landmarks_")
     plan = by_landmarks("auto", memory="8G").plan((5_000_000, 50))
     assert plan.route == "landmarks"
-    # Of batches, whose number nobody knows, it is landmarks.
+    # For batches, whose number is unknown, auto means landmarks.
     assert len(by_landmarks("auto").partial_fit(curved).landmarks_) == 600
 
 

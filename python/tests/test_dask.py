@@ -445,7 +445,7 @@ def test_workers_killed_between_passes_change_no_bit(client, X, both, monkeypatc
             killed.append(pid)
 
     def then(value):
-        # The first array is part of the vectors of the first pass: someone dies while it goes on.
+        # The first array is part of the vectors of the first pass: a worker is killed during it.
         nonlocal puts
         if isinstance(value, np.ndarray):
             puts += 1
@@ -460,7 +460,7 @@ def test_workers_killed_between_passes_change_no_bit(client, X, both, monkeypatc
     monkeypatch.undo()
     assert usual > 0
     assert len(killed) == (2 if both else 1)
-    # What tasks share is in the graph: nothing has to be put there again, whoever dies.
+    # Shared data is in the graph: it survives the loss of any worker.
     assert puts == usual
     for a, b in zip(fitted_numbers(calm), fitted_numbers(shaken), strict=True):
         assert (a == b).all()

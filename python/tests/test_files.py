@@ -222,7 +222,7 @@ def test_models_without_a_counterpart_are_refused(iris):
 
 
 def test_models_of_the_command(iris, tmp_path):
-    # With points that are standardised first a model is none of theirs; its graph knows the scale.
+    # scikit-learn has no model that standardises its points first; the graph includes the scale.
     ort = pytest.importorskip("onnxruntime")
     inner = (iris - iris.mean(axis=0)) / iris.std(axis=0, ddof=1)
     fitted = KernelPCA(2, kernel="rbf", gamma=0.3).fit(inner)

@@ -1,4 +1,4 @@
-//! The command as a user meets it: what it prints, what it writes, how it fails.
+//! The command from outside: its output, its files and its errors.
 #![allow(missing_docs)]
 
 mod common;
@@ -340,7 +340,7 @@ fn bad_data_exits_with_one_and_changes_no_file() {
     has(&run.fails(1, &["info", "nowhere"]), &["nowhere"]);
     assert_eq!(run.text("out.scores.csv"), "precious\n", "a failed run destroys nothing");
     assert!(!run.files().iter().any(|f| f.contains("tmp")), "nothing is left behind: {:?}", run.files());
-    // a directory stands where an output should go: nothing of the set is written
+    // a directory has the name of an output: no file of the set is written
     fs::create_dir(run.path().join("d.mercer.safetensors")).expect("a directory");
     has(&run.fails(1, &["fit", "iris", "-o", "d"]), &["a directory, not a regular file"]);
     assert!(!run.path().join("d.scores.csv").exists());
@@ -516,7 +516,7 @@ fn a_full_disk_destroys_nothing() {
     let output = run.output(&["transform", "m.mercer.safetensors", "iris", "-o", "/dev/full"]);
     assert_eq!(output.status.code(), Some(1));
     has(&String::from_utf8_lossy(&output.stderr), &["/dev/full", "no space left"]);
-    // a limit on the size of files stands for a disk that fills up while the outputs are written
+    // a limit on the size of files simulates a disk that fills up while the outputs are written
     run.put("out.scores.csv", "precious\n");
     let script = format!("trap '' XFSZ; ulimit -f 4; '{}' fit iris -o out", env!("CARGO_BIN_EXE_mercer"));
     let output = Command::new("bash").args(["-c", &script]).current_dir(run.path()).output().expect("a shell");

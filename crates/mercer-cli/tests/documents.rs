@@ -161,7 +161,8 @@ fn tables_of_kernels_are_complete() {
         for (line, entry) in lines.iter().zip(KERNELS) {
             let mut rest = *line;
             for part in row(entry) {
-                let (before, after) = rest.split_once(&part).unwrap_or_else(|| panic!("{place}: no `{part}` in {line}"));
+                let (before, after) =
+                    rest.split_once(&part).unwrap_or_else(|| panic!("{place}: no `{part}` in {line}"));
                 assert!(before.trim().is_empty(), "{place}: `{before}` before `{part}`");
                 rest = after;
             }

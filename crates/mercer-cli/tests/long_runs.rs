@@ -81,7 +81,7 @@ impl Run {
         self.path().join(name).exists()
     }
 
-    /// Waits until a checkpoint has so many passes; whether it has, or the command was sooner done.
+    /// Waits until a checkpoint has this many passes; returns false if the command ends earlier.
     fn wait_for(&self, child: &mut Child, folder: &str, passes: usize) -> bool {
         while child.try_wait().expect("waits").is_none() {
             if self.exists(&format!("{folder}/pass-{passes:04}.safetensors")) {
@@ -216,7 +216,7 @@ fn the_checkpoint_stays_until_the_results_are_written() {
     let error = run.fails(1, &fit(&["--checkpoint", "D", "-o", "missing/out"]));
     assert!(error.contains("missing/out"), "{error}");
     assert!(run.passes("D") > 0, "the work is done, the results cannot be written, and the passes are gone");
-    // And it goes on from there.
+    // And the fit resumes from there.
     fs::create_dir(run.path().join("missing")).expect("makes");
     run.ok(&fit(&["--checkpoint", "D", "--resume", "-o", "missing/out"]));
     assert!(run.written("missing/out").iter().all(Option::is_some) && !run.exists("D"));
@@ -271,7 +271,7 @@ fn an_interrupted_fit_writes_a_checkpoint_unasked() {
             OUTPUTS.iter().for_each(|end| fs::remove_file(run.path().join(format!("out.{end}"))).expect("removes"));
             continue;
         }
-        // Before the handler stands, the signal itself ends the process.
+        // Before the handler is installed, the signal itself ends the process.
         if output.status.code().is_none() {
             continue;
         }
@@ -304,7 +304,7 @@ fn scores_on_standard_output_are_complete_or_absent() {
     assert_eq!(resumed, run.ok(&fit(&["-o", "-"])));
 }
 
-/// A decomposition of a stored matrix does not look at the flag; the user is still told what happened.
+/// A decomposition of a stored matrix does not check the flag; the user still gets a message.
 #[test]
 fn a_dense_fit_can_be_interrupted_and_says_so() {
     let run = Run::new();
@@ -411,7 +411,7 @@ fn an_interrupt_before_the_first_pass_leaves_no_checkpoint() {
     let output = child.wait_with_output().expect("ends");
     let error = error_of(&output);
     if output.status.code() == Some(130) && run.passes("D") == 0 {
-        // Either the same words work again, or the user is told of --resume.
+        // Either the same command works again, or its message names --resume.
         let again = run.output(&fit(&["--checkpoint", "D", "-o", "out"]));
         assert!(error.contains("--resume") || again.status.success(), "{error}\nand then: {}", error_of(&again));
     }

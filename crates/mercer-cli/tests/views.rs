@@ -210,7 +210,7 @@ fn the_command_that_is_copied_gives_the_scores_that_are_shown() {
         let page = Page::new(&run, &words);
         let mut change = change;
         if words[0] == "digits" {
-            // A column of pixels as the label: whatever its name, the class is not computed with.
+            // A column of pixels as the label: a label column is not used in the fit, whatever its name.
             let names = run.ok(&["data", "digits"]);
             change["label"] = json!(names.lines().next().expect("names").split(',').nth(20));
         }

@@ -1,4 +1,4 @@
-//! Checkpoints: work that goes on from one gives the same bits; what is not whole, or not of this work, is refused.
+//! Checkpoints: a resumed fit gives the same bits; damaged checkpoints and those of other fits are refused.
 #![allow(missing_docs)]
 
 use std::fs;
@@ -30,7 +30,7 @@ fn fit(x: &Points, k: usize, journal: Arc<dyn Journal>) -> Result<KernelPcaParts
     pca(k).fit_with(x, &Exec::new().journal(journal))?.to_parts()
 }
 
-/// The passes of a fit as they are told to a journal.
+/// The passes of a fit, as a journal gets them.
 #[derive(Default)]
 struct Told(Mutex<Vec<(usize, u64, PassResult)>>);
 
@@ -184,7 +184,7 @@ fn a_damaged_manifest_is_refused() {
     assert!(error.to_string().contains("no checkpoint"), "{error}");
 }
 
-/// Whatever happens to a file of a pass: an error of the journal that names the file, or the pass as it was.
+/// Any damage to the file of a pass gives an error of the journal that names the file, or the pass unchanged.
 #[test]
 fn a_damaged_pass_is_refused_wherever_the_damage_is() {
     let x = points(650, 0);
@@ -267,7 +267,7 @@ fn a_missing_pass_is_made_again() {
     assert_eq!(names(folder.path()), [""; 0]);
 }
 
-/// Files of passes without a manifest belong to nobody knows whom: a new checkpoint must not take them for its own.
+/// Files of passes without a manifest are of an unknown fit: a new checkpoint must not use them.
 #[test]
 fn leftover_passes_are_not_used_for_a_new_fit() {
     // Without landmarks the first input is the same for all data of one size; so it is for operators of the user's.

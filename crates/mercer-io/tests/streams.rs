@@ -388,7 +388,7 @@ fn files_and_folders_as_one_table() {
             assert!(stream.source().ends_with(&format!("{end} (3 files)")), "{}", stream.source());
         }
     }
-    // packed and plain, of one format
+    // compressed and plain, of one format
     let csv = write_table(&parts[0], Format::CSV).expect("writes");
     folder.put("packed/a.csv", &csv);
     folder.put("packed/b.csv.gz", gzip(&csv));
@@ -458,7 +458,7 @@ fn errors_in_the_middle_name_their_line() {
     {
         assert!(error.to_string().contains("blank.csv:9: column 'b': \"oops\""), "{error}");
     }
-    // a column that is not read is not looked at
+    // a column that is not read is not checked
     let mut stream = open(&folder.put("word.csv", lines(25_000, "1,oops")), 1000).expect("opens");
     stream.keep(&["a".into()]).expect("keeps");
     assert_eq!(gathered(&stream).expect("reads")[0].len(), 39_998);
@@ -488,7 +488,7 @@ fn truncated_compressed_files_are_detected() {
         let name = folder.put(&format!("cut.{}", format.name()), &bytes[..bytes.len() / 2]);
         assert!(matches!(open(&name, 1000), Err(Error::Damaged { .. })));
     }
-    // a small file that unpacks to a large one
+    // a small file that decompresses to a large one
     let name = folder.put("bomb.csv.zst", zstd(&b"1,2\n".repeat(1 << 20)));
     let error = read_with(&name, &ReadOptions { limit: Some(1 << 20), ..Default::default() }).expect_err("too large");
     assert!(error.to_string().contains("more than"), "{error}");
@@ -508,7 +508,7 @@ fn a_pass_may_end_early() {
     assert!(batches.next().is_none());
 }
 
-/// A field as people write it.
+/// A field of a CSV file, quoted or not.
 fn field() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => (-99i32..99).prop_map(|v| v.to_string()),

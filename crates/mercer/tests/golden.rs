@@ -317,7 +317,7 @@ fn distances_do_not_depend_on_shifts() -> Result<()> {
                 (d2(&shifted) - d2(&x)).abs()
             })
             .fold(0.0, f64::max);
-        // What is left is the rounding of the shifted data itself.
+        // The remaining error is the rounding of the shifted data itself.
         assert!(worst <= 1e-11 + 100.0 * offset * f64::EPSILON, "{offset}: {worst}");
     }
     Ok(())

@@ -157,7 +157,7 @@ fn the_number_of_threads_changes_no_bit() -> Result<()> {
             assert_eq!(*one, more, "{threads} threads");
         }
     }
-    // Nor do the points beside it, nor the way it is asked for.
+    // Nor do the other points, nor the function that is called.
     let alone = found(&model, &Points::new(x.row(77).to_vec(), 1, 4)?)?;
     assert_eq!(alone.points().row(0), one[0].points().row(77));
     Ok(())
@@ -257,7 +257,7 @@ fn the_path_goes_from_the_point_to_its_pre_image() -> Result<()> {
         assert_eq!(path.row(0), x.row(i));
         assert_eq!(path.row(path.n() - 1), found.points().row(i));
         assert_eq!(path.n(), found.steps()[i] + 1);
-        // Uphill all the way.
+        // The objective increases at every step.
         let z = model.transform(&Points::new(x.row(i).to_vec(), 1, 2)?)?;
         let of = |alpha: &[f64]| alpha.iter().zip(z.row(0)).map(|(a, z)| a * z).sum::<f64>();
         let g: Vec<f64> = model.alpha().rows().map(|a| of(a) + 0.01).collect();
@@ -295,7 +295,7 @@ fn pre_images_of_the_nasty_points_are_finite() -> Result<()> {
             }
         }
     }
-    // No components at all: all that is left is the mean.
+    // Without components the projection is the mean.
     let same = Points::from_fn(5, 2, |_, j| j as f64 + 0.5);
     let model = fit(&same, 1.0, 2)?;
     assert_eq!(model.components(), 0);

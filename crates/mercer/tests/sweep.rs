@@ -26,7 +26,7 @@ fn the_rings_separate_within_the_interval() -> Result<()> {
     assert!((found.middle - 1.205).abs() < 0.02, "{}", found.middle);
     assert!(found.steps.windows(2).all(|w| w[0].value < w[1].value));
     assert!(found.steps[0].change < 0.01 && found.steps[32].change == 0.0, "wide: the picture of PCA");
-    // Nothing but the range itself changes the picture of whole rings: no more than a step or two is added to it.
+    // The picture of complete rings changes at the ends of this range only, so the interval is at most a step or two wider.
     assert!((0.6..1.385).contains(&low) && (9.124..14.0).contains(&high), "{low} {high}");
     Ok(())
 }

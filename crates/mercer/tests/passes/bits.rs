@@ -1,4 +1,4 @@
-//! The same bits, whoever does the work and whatever is kept in memory; nearly the same with plain loops.
+//! The same bits on any number of threads and with any cache; results agree with plain loops up to rounding.
 
 use crate::common::bits;
 use crate::{blobs, kernel};
@@ -52,7 +52,7 @@ fn threads_change_no_bit_with_outliers_and_pivots() -> Result<()> {
 #[test]
 fn the_memory_changes_no_bit_as_long_as_the_plan_is_the_same() -> Result<()> {
     for (text, n) in [("gaussian", 3200), ("gaussian", 4300)] {
-        // Tiles are kept for points of many dimensions only.
+        // Tiles are cached for points of many dimensions only.
         let x = blobs(n, 110, 6, 53);
         let pca = KernelPca::new(kernel(text)).components(4);
         let plan = |memory| pca.plan(n, 110, &Exec::new().memory(memory)).ok().and_then(|p| p.passes().cloned());

@@ -1,4 +1,4 @@
-//! Plans: what they promise is kept, and what cannot be is refused in words before anything is done.
+//! Plans: fits stay within them, and impossible ones are refused with a message before anything is computed.
 
 use std::process::Command;
 
@@ -89,7 +89,7 @@ fn the_plan_is_printed_with_its_parts() -> Result<()> {
     for part in ["passes", "pivots", "f32", "f64", "tiles", "memory", "GB", "100000 points"] {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
-    // A kernel has no features: what is decomposed are points.
+    // Kernel PCA decomposes a matrix of points, not of features.
     assert!(!text.contains("100000 features"), "{text}");
     let text = plan("gaussian", Components::All, 1000, 5, &Exec::new())?.to_string();
     assert!(text.contains("dense") && !text.contains("passes "), "{text}");
@@ -118,7 +118,7 @@ fn tolerances_that_mean_nothing_are_refused() {
     }
 }
 
-/// Run in a process of its own, whose memory is then its own.
+/// Run in its own process, so that the memory measured is that of the fit.
 #[test]
 #[ignore = "called by the test below"]
 fn a_fit_that_prints_its_memory() {
@@ -170,7 +170,7 @@ fn the_memory_that_is_used_is_about_what_the_plan_says() {
             wrong.push(format!("{text} of {n} x {d}: {}", String::from_utf8_lossy(&status.stdout)));
             continue;
         };
-        // Threads and allocators take some; twenty megabytes are nobody's business.
+        // Threads and allocators need some memory too; twenty megabytes are ignored.
         if used > 1.25 * planned + 2e7 {
             wrong.push(format!("{text} of {n} x {d}, {k}: {:.0} MB used, {:.0} MB planned", used / 1e6, planned / 1e6));
         }

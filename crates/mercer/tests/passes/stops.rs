@@ -1,4 +1,4 @@
-//! Work that is cancelled, and work that goes on from what a journal has.
+//! Fits that are cancelled, and fits that resume from a journal.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ fn a_flag_set_at_any_moment_cancels_and_does_nothing_else() -> Result<()> {
                 Ok(_) => panic!("{text} of {n} was not cancelled at report {at} of {all}"),
             }
         }
-        // When the last report is told all is done; then the answer may come, but no other.
+        // At the last report all passes are done. Then the fit may succeed, with the same result.
         let (exec, _) = stopper(all - 1);
         match pca.fit_with(&x, &exec) {
             Err(e) => assert_eq!(*e.kind(), ErrorKind::Cancelled, "{text} of {n}: {e}"),
@@ -102,7 +102,7 @@ fn progress_is_reported_in_order() -> Result<()> {
     Ok(())
 }
 
-/// What a journal does wrong with a pass.
+/// A fault of a journal.
 type Fault = fn(PassResult) -> Result<Option<PassResult>>;
 
 /// A journal in memory.
@@ -111,7 +111,7 @@ struct Book {
     passes: Mutex<BTreeMap<usize, (u64, PassResult)>>,
     recalled: AtomicUsize,
     recorded: AtomicUsize,
-    /// What is done to passes that are recalled, if anything.
+    /// The fault in passes that are read back, if any.
     fault: Option<Fault>,
     /// From this pass on nothing can be written.
     full_from: Option<usize>,
@@ -261,8 +261,8 @@ fn a_journal_with_other_passes_than_were_made_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// The key of a pass stands for its input. Where the start is random, that is the same for all data of one size: a
-/// journal of other data must not be taken for one's own.
+/// The key of a pass is a fingerprint of its input. A random start is the same for all data of one size, so the key must
+/// also depend on the data: a journal of other data must not be used.
 #[test]
 fn a_pass_of_other_data_has_another_key() -> Result<()> {
     struct Keys(Mutex<Vec<u64>>);

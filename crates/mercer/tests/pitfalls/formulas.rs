@@ -1,4 +1,4 @@
-//! Kernels are what their formulas say.
+//! Kernels have the values of their formulas.
 
 use crate::common::relative;
 use crate::kernel;

@@ -1,4 +1,4 @@
-//! What does not fit the memory budget is refused, or done in a way that fits.
+//! Fits beyond the memory budget are refused, or use a method that fits.
 
 use crate::common::ROUTES;
 use crate::{gram_of, kernel};
@@ -53,7 +53,7 @@ fn sizes_that_overflow_are_refused() {
     for size in [1 << 40, 1 << 62, usize::MAX] {
         for route in ROUTES {
             for (n, d) in [(size, 3), (3, size), (size, size)] {
-                // What is refused for its memory is fine, and so is a plan that fits; only a panic is not.
+                // A refusal for memory is fine, and so is a plan that fits; a panic is not.
                 let plan = Pca::new().route(route).plan(n, d, &Exec::new());
                 assert!(plan.is_err() || plan.is_ok_and(|p| p.bytes <= 8_000_000_000), "{route:?} {n} {d}");
             }

@@ -1,4 +1,4 @@
-//! Operators act as their matrices do, and those of the user may do wrong.
+//! Operators give the results of their matrices; faulty ones of the user are refused.
 
 use crate::common::largest;
 use crate::{FIXED, kernel};

@@ -64,7 +64,7 @@ fn other_dimensions_are_refused() -> Result<()> {
 /// What puts a level around a kernel.
 type Around = fn(Kernel) -> Kernel;
 
-/// The linear kernel with so many levels around it.
+/// The linear kernel inside this many levels.
 fn nested(levels: usize, around: Around) -> Kernel {
     (0..levels).fold(Kernel::linear(), |k, _| around(k))
 }

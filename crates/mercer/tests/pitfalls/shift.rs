@@ -1,4 +1,4 @@
-//! Kernel PCA does not see a shift of the points where the kernel does not.
+//! Kernel PCA is invariant to shifts of the points if the kernel is.
 
 use crate::common::{largest_gap, map, relative, to_f32};
 use crate::kernel;

@@ -1,4 +1,4 @@
-//! Nothing that has no unit depends on the unit of points, columns or kernel values.
+//! Results without a unit do not depend on the units of points, columns or kernel values.
 
 use crate::common::{ROUTES, assert_finite_kernel_pca, iris, largest_gap, map, relative};
 use crate::kernel;

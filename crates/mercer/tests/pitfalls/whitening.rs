@@ -1,4 +1,4 @@
-//! Whitening leaves out what has no variance.
+//! Whitening drops components without variance.
 
 use crate::common::{ROUTES, largest, map};
 use mercer::testing::matrices::normal;
@@ -11,7 +11,7 @@ fn low_rank(n: usize, d: usize) -> Points {
     Points::from_fn(n, d, |i, j| (0..d).map(|l| u[l][i] * s(l) * v[l][j]).sum())
 }
 
-/// So many orthonormal vectors, by Gram and Schmidt.
+/// This many orthonormal vectors, by Gram and Schmidt.
 fn orthonormal(length: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let mut found: Vec<Vec<f64>> = Vec::new();

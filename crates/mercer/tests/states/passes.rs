@@ -7,7 +7,7 @@ use mercer::state::{LandmarkBasis, LandmarkState, PassState, RowBlock, Survey};
 use mercer::testing::ratios::aligned_difference;
 use mercer::{Block, Exec, Gamma, Kernel, KernelPca, KernelPcaModel, Landmarks, Points, Result};
 
-/// What a cluster would do: blocks of rows, tasks for their pairs, and a driver that sees vectors alone.
+/// A cluster in one process: blocks of rows, tasks for their pairs, and a driver that has the vectors only.
 struct Cluster<'a> {
     basis: LandmarkBasis,
     blocks: Vec<(usize, usize)>,
