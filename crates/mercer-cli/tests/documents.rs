@@ -222,7 +222,8 @@ fn docstrings_name_the_kernels_of_each_parameter() {
         let mut named: Vec<&str> = named.map(|n| entry(n).expect("a kernel of the table").name).collect();
         let mut having: Vec<&str> =
             KERNELS.iter().filter(|e| e.parameters.iter().any(|p| p.name == parameter)).map(|e| e.name).collect();
-        (named.sort_unstable(), having.sort_unstable());
+        named.sort_unstable();
+        having.sort_unstable();
         assert_eq!(named, having, "kernels with {parameter}");
     }
 }
