@@ -64,7 +64,7 @@ def test_the_order_of_the_batches_does_not_matter(X, rng, method):
         same(IncrementalPCA(3, method=method).fit(part for part in parts), whole)
 
 
-def test_the_stack_does_not_do_what_the_exact_methods_do(X):
+def test_the_stack_is_less_accurate_than_the_exact_methods(X):
     # Or the tests above would show nothing.
     parts = cut(X[np.argsort(X[:, 0])], 30)
     assert angle(IncrementalPCA(2).fit(parts).components_.T, PCA(2).fit(X).components_.T) > 1e-3
@@ -133,7 +133,7 @@ def test_one_row_has_a_mean_and_no_direction(X, method):
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_a_bad_batch_leaves_the_model_as_it_was(X, method):
+def test_a_bad_batch_leaves_the_model_unchanged(X, method):
     fitted = IncrementalPCA(2, method=method).partial_fit(X[:50])
     before, scores = dict(vars(fitted)), fitted.transform(X)
     bad = X[50:60].copy()
@@ -153,7 +153,7 @@ def test_a_bad_batch_leaves_the_model_as_it_was(X, method):
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_a_pickle_goes_on_where_it_was(X, method):
+def test_partial_fit_continues_after_a_pickle(X, method):
     first = IncrementalPCA(2, method=method).partial_fit(X[:50])
     second = pickle.loads(pickle.dumps(first)).partial_fit(X[50:])
     assert first.n_samples_seen_ == 50
@@ -314,7 +314,7 @@ def test_a_file_of_parquet_is_fitted_as_it_is_read(X, tmp_path):
     assert list(fitted.feature_names_in_) == NAMES
 
 
-def test_nothing_is_kept_of_batches_that_went_by(rng):
+def test_batches_are_not_kept_in_memory(rng):
     import weakref
 
     alive, most = weakref.WeakSet(), 0
@@ -338,7 +338,7 @@ def test_nothing_is_kept_of_batches_that_went_by(rng):
 
 
 @pytest.mark.parametrize("estimator", TAKERS, ids=repr)
-def test_streams_that_cannot_be_fitted_say_why(X, estimator):
+def test_streams_that_cannot_be_fitted_are_refused_with_the_reason(X, estimator):
     import pandas as pd
     import pyarrow as pa
 
@@ -365,7 +365,7 @@ def test_streams_that_cannot_be_fitted_say_why(X, estimator):
 
 
 @pytest.mark.parametrize("estimator", [TAKERS[0], TAKERS[3]], ids=repr)
-def test_batches_that_went_by_cannot_be_transformed(X, estimator):
+def test_fit_transform_of_batches_is_refused(X, estimator):
     with pytest.raises(TypeError, match="call fit, then transform for each batch"):
         clone(estimator).fit_transform(cut(X, 20))
 
@@ -421,14 +421,14 @@ def test_exact_eigenvalues_lie_between_the_bounds(curved, selection):
         assert fitted.landmarks_.shape == (m, 3)
         assert fitted.n_samples_seen_ == 600
         assert ((certificate.lower <= truth) & (truth <= certificate.upper)).all()
-        # What landmarks see is a part of what there is.
+        # Landmarks explain a part of the variance.
         assert (fitted.eigenvalues_ <= truth * (1 + 1e-9)).all()
         assert not hasattr(fitted, "X_fit_")
         assert not hasattr(fitted, "eigenvectors_")
     assert np.abs(fitted.eigenvalues_ / truth - 1).max() < 1e-3
 
 
-def test_the_price_of_landmarks_is_stated(curved):
+def test_the_error_of_landmarks_is_reported(curved):
     fitted = by_landmarks(20).fit(curved)
     certificate, gram = fitted.certificate_, mercer.kernels.gaussian(gamma=0.5)
     K, L = gram(curved), gram(curved, fitted.landmarks_)
@@ -438,7 +438,7 @@ def test_the_price_of_landmarks_is_stated(curved):
     assert np.isclose(certificate.trace_error, np.trace(left), rtol=1e-3)
     assert np.isclose(certificate.trace_share, np.trace(left) / np.trace(K), rtol=1e-3)
     assert "20 landmarks" in str(certificate)
-    # Residuals of the components, as a sample of rows sees them.
+    # Residuals of the components, estimated from a sample of rows.
     u = fitted.transform(curved) / np.sqrt(fitted.eigenvalues_)
     residuals = np.linalg.norm(K @ u - u * fitted.eigenvalues_, axis=0)
     estimated, bound = certificate.sampled_residuals.T
@@ -468,7 +468,7 @@ def test_auto_is_exact_where_that_can_be_done(curved):
     assert not hasattr(fitted, "landmarks_")
     plan = by_landmarks("auto", memory="8G").plan((5_000_000, 50))
     assert plan.route == "landmarks"
-    # Of batches, whose number nobody knows, it is landmarks.
+    # For batches, whose number is unknown, auto means landmarks.
     assert len(by_landmarks("auto").partial_fit(curved).landmarks_) == 600
 
 
@@ -511,7 +511,7 @@ def test_batches_of_an_iterator_choose_landmarks_together(curved):
     assert fitted.partial_fit(curved[:7]).n_samples_seen_ == 607
 
 
-def test_a_bad_batch_leaves_landmarks_as_they_were(curved):
+def test_a_bad_batch_leaves_landmarks_unchanged(curved):
     fitted = by_landmarks(20).partial_fit(curved[:300])
     before, scores = dict(vars(fitted)), fitted.transform(curved)
     for batch, message in (
@@ -533,7 +533,7 @@ def test_partial_fit_is_there_with_landmarks_only():
     assert hasattr(KernelPCA(trace_error=0.1), "partial_fit")
 
 
-def test_partial_fit_of_what_was_fitted_at_once_begins_anew_and_says_so(curved, tmp_path):
+def test_partial_fit_after_fit_starts_again_with_a_warning(curved, tmp_path):
     fitted = by_landmarks(20).fit(curved)
     fitted.save(tmp_path / "m")
     for model in (fitted, mercer.load(tmp_path / "m")):
@@ -552,7 +552,7 @@ def test_landmarks_need_a_kernel_with_a_formula(curved, kernel):
             KernelPCA(2, kernel=kernel, **args).partial_fit(X)
 
 
-def test_what_landmarks_do_not_do_is_refused(curved):
+def test_unsupported_options_with_landmarks_are_refused(curved):
     for fit in (by_landmarks(20, fit_inverse_transform=True).fit, by_landmarks(20).set_params(landmarks=None).fit):
         with pytest.raises(ValueError, match="fit_inverse_transform=True is not supported|needs landmarks"):
             fit(iter([curved]))
@@ -656,19 +656,19 @@ def test_landmarks_of_float32_are_float32(curved):
         ({"landmarks": "auto"}, {"tol": 1e-3}, "tol"),
     ],
 )
-def test_what_changed_between_batches_is_named(curved, before, after, named):
+def test_a_change_of_parameters_between_batches_is_named(curved, before, after, named):
     fitted = KernelPCA(2, **{"kernel": "rbf", "landmarks": 20, **before}).partial_fit(curved)
     with pytest.raises(ValueError, match=f"^{named} changed since the first batch: call fit to start again"):
         fitted.set_params(**after).partial_fit(curved)
     assert fitted.set_params(**{"gamma": None, "degree": 3, "coef0": 1}).fit(curved) is fitted
 
 
-def test_what_does_not_matter_to_the_sums_may_change_between_batches(curved):
+def test_parameters_that_do_not_affect_the_sums_may_change(curved):
     fitted = by_landmarks(20).partial_fit(curved).set_params(n_components=2, degree=7, tol=1e-3)
     assert fitted.partial_fit(curved).eigenvalues_.shape == (2,)
 
 
-def test_landmarks_that_change_anywhere_are_seen():
+def test_a_change_of_any_landmark_is_detected():
     X = np.random.default_rng(0).normal(size=(1500, 2))
     model = mercer.KernelPCA(2, kernel="rbf", gamma=0.1, landmarks=X[:1200].copy()).partial_fit(X)
     model.landmarks[600] += 1  # in the middle, which numpy does not write

@@ -201,7 +201,7 @@ def test_other_columns_are_refused_before_anything_is_computed(models, X, way):
 
 
 @pytest.mark.parametrize("estimator", [ours.PCA(2), ours.KernelPCA(2), ours.KernelPCA(2, landmarks=5)], ids=repr)
-def test_what_is_no_table_of_numbers_of_dask_s_is_refused(client, X, estimator):
+def test_dask_collections_without_numbers_are_refused(client, X, estimator):
     text = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "word": ["x", "y"]}), npartitions=1)
     day = dd.from_pandas(pd.DataFrame({"day": pd.date_range("2020", periods=3), "a": [1.0, 2, 3]}), npartitions=1)
     for other, error, message in (
@@ -227,7 +227,7 @@ def test_what_is_no_table_of_numbers_of_dask_s_is_refused(client, X, estimator):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_fit_that_fails_leaves_the_model_as_it_was(models, X, way):
+def test_a_failed_fit_leaves_the_model_unchanged(models, X, way):
     fitted = models[way]
     before, scores = dict(vars(fitted)), values(fitted.transform(array(X)))
     with pytest.raises(ValueError, match="not finite"):
@@ -245,7 +245,7 @@ def test_parameters_of_ours_are_theirs(client):
         ours.PCA(whiten="yes").fit(da.ones((4, 2)))
 
 
-def test_output_as_tables_is_dask_s_own_affair(models, X):
+def test_set_output_has_no_effect_with_dask(models, X):
     import sklearn
 
     with sklearn.config_context(transform_output="pandas"):
@@ -302,7 +302,7 @@ def test_a_share_of_the_variance_and_auto(client, X):
     agree(auto, mercer.KernelPCA(2, kernel="rbf", gamma=0.01).fit(X[:300]))
 
 
-def test_what_a_cluster_does_not_do_is_refused(client, X, models, tmp_path):
+def test_unsupported_parameters_are_refused(client, X, models, tmp_path):
     for args, message in (
         ({"kernel": "precomputed"}, "a cluster needs a kernel of mercer.kernels"),
         ({"kernel": lambda a, b: a @ b}, "a cluster needs a kernel of mercer.kernels"),
@@ -445,7 +445,7 @@ def test_workers_killed_between_passes_change_no_bit(client, X, both, monkeypatc
             killed.append(pid)
 
     def then(value):
-        # The first array is part of the vectors of the first pass: someone dies while it goes on.
+        # The first array is part of the vectors of the first pass: a worker is killed during it.
         nonlocal puts
         if isinstance(value, np.ndarray):
             puts += 1
@@ -460,7 +460,7 @@ def test_workers_killed_between_passes_change_no_bit(client, X, both, monkeypatc
     monkeypatch.undo()
     assert usual > 0
     assert len(killed) == (2 if both else 1)
-    # What tasks share is in the graph: nothing has to be put there again, whoever dies.
+    # Shared data is in the graph: it survives the loss of any worker.
     assert puts == usual
     for a, b in zip(fitted_numbers(calm), fitted_numbers(shaken), strict=True):
         assert (a == b).all()
@@ -469,7 +469,7 @@ def test_workers_killed_between_passes_change_no_bit(client, X, both, monkeypatc
     assert (scores[0] == scores[1]).all()
 
 
-def test_what_changed_since_a_fit_of_a_cluster_is_seen(client, X):
+def test_a_change_since_a_fit_is_detected(client, X):
     model = ours.KernelPCA(2, kernel="rbf", gamma=0.02, landmarks=30).fit(da.from_array(X, chunks=(100, 5)))
     assert model.partial_fit(X).n_samples_seen_ == 1400
     model.gamma = 0.05

@@ -105,7 +105,7 @@ def test_the_index_of_a_frame_is_no_column(iris):
     assert list(KernelPCA(2).fit(part.set_index(part.a.astype(str))).feature_names_in_) == list("abcd")
 
 
-def test_what_looks_like_a_table_and_is_none(iris):
+def test_objects_that_only_look_like_tables(iris):
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -139,7 +139,7 @@ def test_columns_of_other_numbers(iris):
         PCA(1).fit(missing)
 
 
-def test_what_is_no_number_is_refused_in_words(iris):
+def test_values_that_are_not_numbers_are_refused(iris):
     import duckdb
     import pandas as pd
     import polars as pl

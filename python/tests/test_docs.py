@@ -55,7 +55,37 @@ def test_the_readme(tmp_path):
         os.chdir(before)
 
 
-def test_kernels_of_the_readme_are_those_of_the_package():
-    text = README.read_text()
+def test_the_readme_lists_every_kernel():
+    section = README.read_text().split("## Kernels")[1].split("\n## ")[0]
     for entry in mercer.kernels.TABLE:
-        assert entry["formula"] in text
+        names = f"{entry['name']} ({', '.join(entry['aliases'])})" if entry["aliases"] else entry["name"]
+        assert re.search(rf"^  {re.escape(names)} .* {re.escape(entry['formula'])}", section, re.M), names
+
+
+def test_the_page_of_kernels_lists_every_kernel():
+    page = (README.parent / "docs" / "kernels.md").read_text()
+    table = next(cell for cell in re.findall(r"```{code-cell} ipython3\n(.*?)```", page, re.S) if "Markdown(" in cell)
+    code = "\n".join(line for line in table.splitlines() if not line.startswith(":"))
+    shown = []
+    exec(compile(code.replace("\nMarkdown(", "\nshown.append("), "kernels.md", "exec"), {"shown": shown})
+    rows = shown[0].splitlines()[2:]
+    assert len(rows) == len(mercer.kernels.TABLE)
+    for row, entry in zip(rows, mercer.kernels.TABLE, strict=True):
+        for part in (entry["name"], *entry["aliases"], entry["formula"].replace("|", "\\|")):
+            assert part in row
+
+
+def test_the_module_of_kernels_has_a_function_for_every_name():
+    names = [name for entry in mercer.kernels.TABLE for name in (entry["name"], *entry["aliases"])]
+    assert mercer.kernels.__all__ == ["TABLE", "Kernel", *names]
+    for entry in mercer.kernels.TABLE:
+        for name in (entry["name"], *entry["aliases"]):
+            function = getattr(mercer.kernels, name)
+            assert entry["formula"] in function.__doc__
+            for parameter in entry["parameters"]:
+                assert re.search(rf"^{parameter['name']} : ", function.__doc__, re.M)
+            assert _name(function()) == entry["name"]
+
+
+def _name(kernel):
+    return str(kernel).split("(")[0]

@@ -92,7 +92,7 @@ def test_a_function_of_blocks_is_called_for_blocks(rng):
     assert np.allclose(lazy.eigenvalues_, KernelPCA(2, kernel="rbf", gamma=0.1).fit(many).eigenvalues_, rtol=1e-9)
 
 
-def test_a_function_that_returns_the_wrong_shape_is_told_so(rng):
+def test_a_function_that_returns_the_wrong_shape_is_refused(rng):
     X = rng.normal(size=(100, 3))
 
     def odd(X, Y):
@@ -178,7 +178,7 @@ def test_memory_is_refused_before_a_function_is_called(rng):
     assert KernelPCA(2, kernel=counted).plan((100_000, 5)).route == "passes"
 
 
-def test_a_refit_leaves_nothing_behind(iris):
+def test_a_refit_removes_old_attributes(iris):
     model = KernelPCA(2, fit_inverse_transform=True).fit(iris)
     model.set_params(fit_inverse_transform=False).fit(iris[:50])
     assert not hasattr(model, "dual_coef_")
@@ -282,7 +282,7 @@ def test_dense_solver_computes_all_pairs(rng):
     assert KernelPCA(2, kernel="rbf").fit(X).certificate_.reason != "all pairs"
 
 
-def test_plans_tell_before_anything_is_done():
+def test_a_plan_is_available_before_the_fit():
     plan = KernelPCA(10, kernel="rbf").plan((100_000, 50))
     assert plan.route == "passes"
     assert plan.bytes < 3e9
@@ -315,7 +315,7 @@ def test_indefinite_kernels_are_reported_for_every_solver_and_number(iris):
             KernelPCA(kernel="sigmoid", gamma=0.05, coef0=-1, eigen_solver=solver).fit(iris)
 
 
-def test_kernels_that_are_none_are_refused_in_words(iris):
+def test_invalid_kernels_are_refused_with_a_message(iris):
     for kernel, message in [
         ("rbff", "The 'kernel' parameter of KernelPCA must be a str among .* Got 'rbff' instead."),
         ("gaussian(gama=2)", "'gama' is not a parameter of gaussian; did you mean 'gamma'"),
@@ -331,7 +331,7 @@ def test_kernels_that_are_none_are_refused_in_words(iris):
         KernelPCA(2, kernel="poly", gamma="median").fit(iris)
 
 
-def test_asymmetric_matrices_are_told_of(rng):
+def test_asymmetric_matrices_give_a_warning(rng):
     K = rng.normal(size=(20, 20))
     K = K @ K.T
     K[0, 1] += 1

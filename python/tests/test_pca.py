@@ -62,7 +62,7 @@ def test_float32_data_is_computed_in_float64(rng):
     assert np.abs(PCA().fit(X).explained_variance_ * 999 / values - 1).max() < 1e-6
 
 
-def test_whitening_leaves_directions_without_variance_alone():
+def test_whitening_does_not_scale_directions_without_variance():
     # P4: theirs gives scores of 8e5
     from sklearn.datasets import make_low_rank_matrix
 
@@ -142,7 +142,7 @@ def test_score_is_the_density_of_the_gaussian(rng):
         assert np.allclose(pca.get_precision(), np.linalg.inv(pca.get_covariance()))
 
 
-def test_minka_s_rule_bears_equal_eigenvalues():
+def test_minka_s_rule_works_with_equal_eigenvalues():
     # P18: theirs takes the logarithm of zero
     X = np.vstack([np.eye(6), -np.eye(6), [[3, 0, 0, 0, 0, 0]], [[-3, 0, 0, 0, 0, 0]]])
     assert PCA(n_components="mle", svd_solver="full").fit(X).n_components_ == 1
@@ -226,7 +226,7 @@ def test_without_a_mean_at_any_size(rng):
 
 
 @pytest.mark.parametrize("shape", [(400, 300), (100, 90), (50, 400), (20_000, 5), (2500, 2200)])
-def test_the_plan_is_what_is_done(rng, shape):
+def test_the_fit_follows_the_plan(rng, shape):
     pca = PCA(4)
     plan, fitted = pca.plan(shape), pca.fit(rng.normal(size=shape))
     done = "passes" if fitted.certificate_.passes[1] else fitted._model.route()

@@ -189,7 +189,7 @@ def test_ctrl_c_ends_a_fit_and_leaves_the_process_healthy(fit):
     assert child.wait(timeout=120) == 0
 
 
-def test_a_failed_refit_leaves_the_model_as_it_was(iris, rng):
+def test_a_failed_refit_leaves_the_model_unchanged(iris, rng):
     for estimator in (PCA(2), KernelPCA(2, kernel="rbf"), mercer.IncrementalPCA(2), mercer.Nystroem(n_components=5)):
         estimator.fit(iris)
         expected, state = estimator.transform(iris), set(vars(estimator))
@@ -201,7 +201,7 @@ def test_a_failed_refit_leaves_the_model_as_it_was(iris, rng):
         assert (estimator.transform(iris) == expected).all()
 
 
-def test_progress_is_told(rng, capsys, monkeypatch):
+def test_progress_is_reported(rng, capsys, monkeypatch):
     X, told = rng.normal(size=(1600, 4)), []
     KernelPCA(2, kernel="rbf", progress=told.append).fit(X)
     stages = [t["stage"] for t in told]

@@ -190,7 +190,7 @@ def test_transform_is_lazy(session, numbers, exact, tmp_path):
     assert list(tmp_path.iterdir())
 
 
-def test_what_is_no_frame_of_numbers_is_refused(session, mixed, numbers, X, exact):
+def test_frames_without_numbers_are_refused(session, mixed, numbers, X, exact):
     for estimator in (ours.PCA(2), ours.KernelPCA(2, kernel="rbf"), ours.KernelPCA(2, kernel="rbf", landmarks=5)):
         for other, error, message in (
             (mixed, TypeError, "column 'word' has type string"),
@@ -216,7 +216,7 @@ def test_what_is_no_frame_of_numbers_is_refused(session, mixed, numbers, X, exac
         exact.save("m")
 
 
-def test_a_missing_value_is_found_and_leaves_the_model_as_it_was(session, numbers):
+def test_a_missing_value_is_refused_and_the_model_unchanged(session, numbers):
     from pyspark.errors import PythonException
 
     fitted = ours.PCA(2).fit(numbers)
@@ -278,7 +278,7 @@ def dying(frame, sentinel, whom):
 
 
 @pytest.mark.parametrize(("way", "whom"), [("pca", "worker"), ("pca", "executor"), ("exact", "executor")])
-def test_who_is_killed_in_the_middle_is_not_missed(numbers, X, exact, way, whom, tmp_path, monkeypatch):
+def test_a_killed_executor_changes_nothing(numbers, X, exact, way, whom, tmp_path, monkeypatch):
     monkeypatch.setattr(ours, "BLOCK_ROWS", 120)
     frame = dying(numbers, str(tmp_path / "died"), whom)
     if way == "pca":

@@ -33,7 +33,7 @@ def test_every_check_of_an_estimator_holds(estimator):
     results = check_estimator(estimator, on_fail=None)
     failed = [r["check_name"] for r in results if r["status"] in ("failed", "xfail")]
     assert not failed
-    # The array API, which we do not claim, is the only thing that is not looked at.
+    # The array API, which we do not support, is the only thing that is not checked.
     assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
 
 

@@ -22,7 +22,7 @@ fn test_in(place: &Place) -> Result<(), String> {
     let python = |what: &str, arguments: &[&str]| told(what, place.python().args(arguments));
     python("Python format", &["-m", "ruff", "format", "--check", "python", "docs", "benchmarks"])?;
     python("Python lints", &["-m", "ruff", "check", "python", "docs", "benchmarks"])?;
-    python("Python stubs", &["-m", "mypy.stubtest", "mercer._mercer"])?;
+    python("Python stubs", &["-m", "mypy.stubtest", "mercer._mercer", "mercer.kernels"])?;
     let tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not spark", "python/tests"];
     python("Python tests", &tests)?;
     place.docs()

@@ -1,4 +1,4 @@
-//! The command as a user meets it: what it prints, what it writes, how it fails.
+//! The command from outside: its output, its files and its errors.
 #![allow(missing_docs)]
 
 mod common;
@@ -218,7 +218,7 @@ fn explain_prints_the_plan_and_stops() {
 }
 
 #[test]
-fn points_that_a_kernel_does_not_take_are_named() {
+fn points_outside_the_domain_of_a_kernel_are_named() {
     let run = Run::new();
     let rows: String = (1..=60).map(|i| format!("{},{}\n", i, if i == 42 { -3 } else { i % 7 })).collect();
     run.put("counts.csv", &format!("a,b\n{rows}"));
@@ -295,7 +295,7 @@ fn wrong_calls_exit_with_two_and_suggest() {
 }
 
 #[test]
-fn bad_data_exits_with_one_and_leaves_everything_as_it_was() {
+fn bad_data_exits_with_one_and_changes_no_file() {
     let run = Run::new();
     run.put("out.scores.csv", "precious\n");
     let cases: &[(&str, &str, &[&str])] = &[
@@ -340,7 +340,7 @@ fn bad_data_exits_with_one_and_leaves_everything_as_it_was() {
     has(&run.fails(1, &["info", "nowhere"]), &["nowhere"]);
     assert_eq!(run.text("out.scores.csv"), "precious\n", "a failed run destroys nothing");
     assert!(!run.files().iter().any(|f| f.contains("tmp")), "nothing is left behind: {:?}", run.files());
-    // a directory stands where an output should go: nothing of the set is written
+    // a directory has the name of an output: no file of the set is written
     fs::create_dir(run.path().join("d.mercer.safetensors")).expect("a directory");
     has(&run.fails(1, &["fit", "iris", "-o", "d"]), &["a directory, not a regular file"]);
     assert!(!run.path().join("d.scores.csv").exists());
@@ -405,7 +405,7 @@ fn standard_output_has_the_bytes_of_the_file() {
 }
 
 #[test]
-fn reconstruct_does_not_guess_what_may_be_either() {
+fn reconstruct_refuses_ambiguous_input() {
     let run = Run::new();
     run.ok(&["fit", "iris", "-k", "4", "-o", "m", "--format", "npy", "-q"]);
     has(
@@ -419,7 +419,7 @@ fn reconstruct_does_not_guess_what_may_be_either() {
 }
 
 #[test]
-fn gaps_in_new_data_are_filled_with_the_means_of_the_fitted() {
+fn missing_values_in_new_data_are_filled_with_the_fitted_means() {
     let run = Run::new();
     for kernel in [vec![], vec!["--kernel", "gaussian"], vec!["--kernel", "gaussian", "--scale"]] {
         let mut fit = vec!["fit", "iris", "-k", "2", "-o", "m", "-q"];
@@ -437,7 +437,7 @@ fn gaps_in_new_data_are_filled_with_the_means_of_the_fitted() {
 }
 
 #[test]
-fn nothing_is_kept_or_chosen_in_silence() {
+fn label_columns_and_choices_are_reported() {
     let run = Run::new();
     has(&run.ok(&["compare", "iris", "--kernel", "sigmoid(gamma=0.05, coef0=-1)"]), &["not positive semi-definite"]);
     has(&run.ok(&["compare", "iris", "--kernel", "gaussian"]), &["gamma = 0.1795", "median"]);
@@ -516,7 +516,7 @@ fn a_full_disk_destroys_nothing() {
     let output = run.output(&["transform", "m.mercer.safetensors", "iris", "-o", "/dev/full"]);
     assert_eq!(output.status.code(), Some(1));
     has(&String::from_utf8_lossy(&output.stderr), &["/dev/full", "no space left"]);
-    // a limit on the size of files stands for a disk that fills up while the outputs are written
+    // a limit on the size of files simulates a disk that fills up while the outputs are written
     run.put("out.scores.csv", "precious\n");
     let script = format!("trap '' XFSZ; ulimit -f 4; '{}' fit iris -o out", env!("CARGO_BIN_EXE_mercer"));
     let output = Command::new("bash").args(["-c", &script]).current_dir(run.path()).output().expect("a shell");

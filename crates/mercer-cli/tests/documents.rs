@@ -7,6 +7,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use mercer::kernel::registry::{Entry, KERNELS, entry};
+
 struct Snippet {
     line: usize,
     command: String,
@@ -126,5 +128,112 @@ fn equations_name_code_that_exists() {
             sources[..at].ends_with([' ', '-', '(']) && next.is_some_and(|c| !c.is_ascii_digit())
         });
         assert!(cited, "no comment cites {name}");
+    }
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)).expect(name)
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_mercer")).args(arguments).env("NO_COLOR", "1").output();
+    let output = output.expect("the command runs");
+    String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
+}
+
+/// The columns of a row of `mercer kernels`.
+fn row(entry: &Entry) -> [String; 3] {
+    let aliases = if entry.aliases.is_empty() { String::new() } else { format!(" ({})", entry.aliases.join(", ")) };
+    let defaults = entry.parameters.iter().filter(|p| !p.default.is_empty());
+    let defaults: Vec<String> = defaults.map(|p| format!("{}={}", p.name, p.default)).collect();
+    [format!("{}{aliases}", entry.name), defaults.join(", "), entry.formula.to_string()]
+}
+
+/// README and the command list every kernel of the table, in order, and no other.
+#[test]
+fn tables_of_kernels_are_complete() {
+    let readme = read("README.md");
+    let section = readme.split("## Kernels").nth(1).and_then(|s| s.split("\n## ").next()).expect("a section");
+    for (place, text) in [("README.md", section), ("mercer kernels", &printed(&["kernels"]))] {
+        let lines = text.lines().skip_while(|l| !l.starts_with("  kernel ")).skip(1);
+        let lines: Vec<&str> = lines.take_while(|l| !l.is_empty()).collect();
+        assert_eq!(lines.len(), KERNELS.len(), "{place} has a line per kernel:\n{text}");
+        for (line, entry) in lines.iter().zip(KERNELS) {
+            let mut rest = *line;
+            for part in row(entry) {
+                let (before, after) =
+                    rest.split_once(&part).unwrap_or_else(|| panic!("{place}: no `{part}` in {line}"));
+                assert!(before.trim().is_empty(), "{place}: `{before}` before `{part}`");
+                rest = after;
+            }
+            assert_eq!(rest.trim(), if entry.psd { "" } else { "(not a Mercer kernel)" }, "{place}: {line}");
+        }
+    }
+}
+
+/// The command shows every kernel by each of its names, with all parameters, and suggests them all for a wrong name.
+#[test]
+fn the_command_shows_every_kernel() {
+    let listed: serde_json::Value = serde_json::from_str(&printed(&["kernels", "--json"])).expect("JSON");
+    let names: Vec<&str> = listed.as_array().expect("a list").iter().filter_map(|e| e["name"].as_str()).collect();
+    assert_eq!(names, KERNELS.iter().map(|e| e.name).collect::<Vec<_>>());
+    let unknown = printed(&["fit", "rings", "--kernel", "zzz"]);
+    for entry in KERNELS {
+        assert!(unknown.contains(entry.name), "no {} in: {unknown}", entry.name);
+        for name in std::iter::once(entry.name).chain(entry.aliases.iter().copied()) {
+            let text = printed(&["kernels", name]);
+            let parameters = entry.parameters.iter().map(|p| p.about);
+            for part in [entry.name, entry.formula, entry.about].into_iter().chain(parameters) {
+                assert!(text.contains(part), "`mercer kernels {name}`: no `{part}` in\n{text}");
+            }
+        }
+    }
+}
+
+/// Python's stubs have a function per name, with the parameters of the table.
+#[test]
+fn stubs_have_every_kernel() {
+    let stubs = read("python/mercer/kernels.pyi");
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for function in stubs.split("\ndef ").skip(1) {
+        let (name, rest) = function.split_once('(').expect("arguments");
+        let arguments = rest.split(") -> ").next().expect("arguments").split(" = ...");
+        let names = arguments.filter_map(|a| a.trim_matches([' ', ',', '*', '\n']).split_once(':'));
+        found.push((name.into(), names.map(|(name, _)| name.to_string()).collect()));
+    }
+    let mut expected: Vec<(String, Vec<String>)> = Vec::new();
+    for entry in KERNELS {
+        let parameters: Vec<String> = entry.parameters.iter().map(|p| p.name.to_string()).collect();
+        let names = std::iter::once(entry.name).chain(entry.aliases.iter().copied());
+        expected.extend(names.map(|name| (name.to_string(), parameters.clone())));
+    }
+    assert_eq!(found, expected);
+}
+
+/// The docstring of `KernelPCA` says of `gamma`, `degree` and `coef0` which kernels have them.
+#[test]
+fn docstrings_name_the_kernels_of_each_parameter() {
+    let source = read("python/mercer/_kernel_pca.py");
+    for parameter in ["gamma", "degree", "coef0"] {
+        let (_, text) = source.split_once(&format!("\n    {parameter} : ")).expect("a parameter");
+        let (_, text) = text.split_once("Parameter of ").expect("the kernels of a parameter");
+        let (list, _) = text.split_once('.').expect("a sentence");
+        let named = list.split([',', ' ', '\n']).filter(|w| !matches!(*w, "" | "and"));
+        let mut named: Vec<&str> = named.map(|n| entry(n).expect("a kernel of the table").name).collect();
+        let mut having: Vec<&str> =
+            KERNELS.iter().filter(|e| e.parameters.iter().any(|p| p.name == parameter)).map(|e| e.name).collect();
+        named.sort_unstable();
+        having.sort_unstable();
+        assert_eq!(named, having, "kernels with {parameter}");
+    }
+}
+
+/// The library has a constructor of `Kernel` for every kernel, documented by a file of its own.
+#[test]
+fn every_kernel_has_a_constructor() {
+    for entry in KERNELS {
+        let source = read(&format!("crates/mercer/src/kernel/kernels/{}.rs", entry.name));
+        assert!(source.starts_with("//! "), "{}.rs has no documentation", entry.name);
+        assert!(source.contains(&format!("    pub fn {}(", entry.name)), "no Kernel::{}", entry.name);
     }
 }

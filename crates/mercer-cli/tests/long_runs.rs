@@ -81,7 +81,7 @@ impl Run {
         self.path().join(name).exists()
     }
 
-    /// Waits until a checkpoint has so many passes; whether it has, or the command was sooner done.
+    /// Waits until a checkpoint has this many passes; returns false if the command ends earlier.
     fn wait_for(&self, child: &mut Child, folder: &str, passes: usize) -> bool {
         while child.try_wait().expect("waits").is_none() {
             if self.exists(&format!("{folder}/pass-{passes:04}.safetensors")) {
@@ -216,14 +216,14 @@ fn the_checkpoint_stays_until_the_results_are_written() {
     let error = run.fails(1, &fit(&["--checkpoint", "D", "-o", "missing/out"]));
     assert!(error.contains("missing/out"), "{error}");
     assert!(run.passes("D") > 0, "the work is done, the results cannot be written, and the passes are gone");
-    // And it goes on from there.
+    // And the fit resumes from there.
     fs::create_dir(run.path().join("missing")).expect("makes");
     run.ok(&fit(&["--checkpoint", "D", "--resume", "-o", "missing/out"]));
     assert!(run.written("missing/out").iter().all(Option::is_some) && !run.exists("D"));
 }
 
 #[test]
-fn an_interrupted_fit_says_how_to_go_on_and_does() {
+fn an_interrupted_fit_prints_how_to_resume_and_resumes() {
     let run = Run::new();
     fs::rename(run.path().join("big.npy"), run.path().join("it's big.npy")).expect("renames");
     let words = |more: &[&'static str]| {
@@ -255,7 +255,7 @@ fn an_interrupted_fit_says_how_to_go_on_and_does() {
 }
 
 #[test]
-fn a_fit_that_is_interrupted_without_a_checkpoint_keeps_one_all_the_same() {
+fn an_interrupted_fit_writes_a_checkpoint_unasked() {
     let run = Run::new();
     let start = Instant::now();
     run.ok(&fit(&["-o", "plain"]));
@@ -271,7 +271,7 @@ fn a_fit_that_is_interrupted_without_a_checkpoint_keeps_one_all_the_same() {
             OUTPUTS.iter().for_each(|end| fs::remove_file(run.path().join(format!("out.{end}"))).expect("removes"));
             continue;
         }
-        // Before the handler stands, the signal itself ends the process.
+        // Before the handler is installed, the signal itself ends the process.
         if output.status.code().is_none() {
             continue;
         }
@@ -292,7 +292,7 @@ fn a_fit_that_is_interrupted_without_a_checkpoint_keeps_one_all_the_same() {
 }
 
 #[test]
-fn scores_that_go_to_standard_output_are_whole_or_not_there() {
+fn scores_on_standard_output_are_complete_or_absent() {
     let run = Run::new();
     let mut child = run.start(&fit(&["--checkpoint", "D", "-o", "-"]));
     assert!(run.wait_for(&mut child, "D", 1));
@@ -304,7 +304,7 @@ fn scores_that_go_to_standard_output_are_whole_or_not_there() {
     assert_eq!(resumed, run.ok(&fit(&["-o", "-"])));
 }
 
-/// A decomposition of a stored matrix does not look at the flag; the user is still told what happened.
+/// A decomposition of a stored matrix does not check the flag; the user still gets a message.
 #[test]
 fn a_dense_fit_can_be_interrupted_and_says_so() {
     let run = Run::new();
@@ -320,7 +320,7 @@ fn a_dense_fit_can_be_interrupted_and_says_so() {
 }
 
 #[test]
-fn a_checkpoint_of_other_data_or_other_options_is_refused_and_left_alone() {
+fn a_checkpoint_of_other_data_or_other_options_is_refused_and_unchanged() {
     let run = Run::new();
     let mut child = run.start(&fit(&["--checkpoint", "D", "-o", "out"]));
     assert!(run.wait_for(&mut child, "D", 1));
@@ -392,7 +392,7 @@ fn a_damaged_checkpoint_is_refused_with_its_file() {
 }
 
 #[test]
-fn a_call_that_fails_leaves_no_checkpoint_in_the_way_of_the_next() {
+fn a_failed_call_leaves_no_checkpoint_behind() {
     let run = Run::new();
     let error = run.fails(1, &fit(&["--checkpoint", "D", "--memory", "10000000"]));
     assert!(error.contains("budget") || error.contains("memory"), "{error}");
@@ -401,7 +401,7 @@ fn a_call_that_fails_leaves_no_checkpoint_in_the_way_of_the_next() {
 }
 
 #[test]
-fn an_interrupt_before_the_first_pass_leaves_nothing_in_the_way() {
+fn an_interrupt_before_the_first_pass_leaves_no_checkpoint() {
     let run = Run::new();
     let mut child = run.start(&fit(&["--checkpoint", "D", "-o", "out"]));
     while !run.exists("D/checkpoint.json") && child.try_wait().expect("waits").is_none() {
@@ -411,14 +411,14 @@ fn an_interrupt_before_the_first_pass_leaves_nothing_in_the_way() {
     let output = child.wait_with_output().expect("ends");
     let error = error_of(&output);
     if output.status.code() == Some(130) && run.passes("D") == 0 {
-        // Either the same words work again, or the user is told of --resume.
+        // Either the same command works again, or its message names --resume.
         let again = run.output(&fit(&["--checkpoint", "D", "-o", "out"]));
         assert!(error.contains("--resume") || again.status.success(), "{error}\nand then: {}", error_of(&again));
     }
 }
 
 #[test]
-fn options_that_make_no_sense_are_wrong_calls() {
+fn senseless_options_are_usage_errors() {
     let run = Run { folder: tempfile::tempdir().expect("a folder") };
     assert!(run.fails(2, &["fit", "iris", "--kernel", "gaussian", "--resume"]).contains("--checkpoint"));
     assert!(run.fails(2, &["fit", "iris", "--checkpoint", "D"]).contains("--kernel"));
@@ -433,7 +433,7 @@ fn options_that_make_no_sense_are_wrong_calls() {
 }
 
 #[test]
-fn no_progress_is_written_where_nobody_looks() {
+fn no_progress_is_written_without_a_terminal() {
     let run = Run::new();
     let output = run.output(&fit(&["-o", "out"]));
     assert!(output.status.success());
@@ -442,7 +442,7 @@ fn no_progress_is_written_where_nobody_looks() {
 }
 
 #[test]
-fn the_plan_of_a_given_gram_matrix_is_what_is_done() {
+fn the_fit_of_a_given_gram_matrix_follows_the_plan() {
     let run = Run { folder: tempfile::tempdir().expect("a folder") };
     // x x' of points on a line: few points are done from the stored matrix.
     let n = 700;
@@ -459,7 +459,7 @@ fn the_plan_of_a_given_gram_matrix_is_what_is_done() {
 }
 
 #[test]
-fn the_certificate_is_told_in_words_and_in_full() {
+fn the_certificate_is_printed_in_short_and_in_full() {
     let run = Run::new();
     let summary = run.ok(&fit(&["-o", "out"]));
     for part in ["accuracy", "eigenvalues accurate to", "missed", "passes"] {

@@ -72,7 +72,7 @@ fn every_form_of_the_data_gives_the_same_components() {
 }
 
 #[test]
-fn scores_go_through_batch_by_batch_with_their_labels() {
+fn scores_are_written_in_batches_with_their_labels() {
     let folder = folder();
     folder.ok(&["fit", "all.csv", "-k", "2", "-o", "whole", "-q"]);
     folder.ok(&["fit", "parts", "-k", "2", "-o", "parts-of", "--stream", "-q"]);
@@ -207,7 +207,7 @@ fn a_truncated_file_leaves_no_half_written_output() {
 }
 
 #[test]
-fn wrong_calls_are_told_so() {
+fn usage_errors_have_messages() {
     let folder = folder();
     for (words, said) in [
         (vec!["fit", "-", "--stream"], "standard input"),
@@ -291,7 +291,7 @@ fn a_choice_of_columns_has_its_own_order() {
 
 #[cfg(unix)]
 #[test]
-fn outputs_that_fail_are_not_blamed_on_the_input() {
+fn failed_outputs_are_not_reported_as_errors_of_the_input() {
     let folder = folder();
     let model = identity(&folder);
     let binary = env!("CARGO_BIN_EXE_mercer");

@@ -56,7 +56,7 @@ fn models_and_scores_are_drawn_as_well() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused_and_nothing_is_lost() {
+fn impossible_plots_are_refused_and_no_file_is_lost() {
     let run = Run::new();
     run.ok(&["fit", "iris", "-o", "p"]);
     run.put("a.svg", "mine");
@@ -91,7 +91,7 @@ fn what_cannot_be_drawn_is_refused_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_report_is_one_page_that_says_how_to_make_it_again() {
+fn a_report_is_one_page_with_the_command_to_reproduce_it() {
     let run = Run::new();
     assert_eq!(run.ok(&["report", "iris", "--kernel", "gaussian(gamma=0.5)", "-o", "r.html"]), "");
     let page = run.text("r.html");
@@ -210,7 +210,7 @@ fn the_command_that_is_copied_gives_the_scores_that_are_shown() {
         let page = Page::new(&run, &words);
         let mut change = change;
         if words[0] == "digits" {
-            // A column of pixels as the label: whatever its name, the class is not computed with.
+            // A column of pixels as the label: a label column is not used in the fit, whatever its name.
             let names = run.ok(&["data", "digits"]);
             change["label"] = json!(names.lines().next().expect("names").split(',').nth(20));
         }
@@ -240,7 +240,7 @@ fn the_command_that_is_copied_gives_the_scores_that_are_shown() {
 
 #[cfg(unix)]
 #[test]
-fn the_page_is_served_until_it_is_told_to_end() {
+fn the_page_is_served_until_it_is_interrupted() {
     let run = Run::new();
     run.put("my data.csv", "a;b;kind\n1;2;x\n3;4;y\n5;9;x\n");
     let mut page = Page::new(&run, &["my data.csv", "-d", ";", "--label", "kind"]);

@@ -1,4 +1,4 @@
-//! Checkpoints: work that goes on from one gives the same bits; what is not whole, or not of this work, is refused.
+//! Checkpoints: a resumed fit gives the same bits; damaged checkpoints and those of other fits are refused.
 #![allow(missing_docs)]
 
 use std::fs;
@@ -30,7 +30,7 @@ fn fit(x: &Points, k: usize, journal: Arc<dyn Journal>) -> Result<KernelPcaParts
     pca(k).fit_with(x, &Exec::new().journal(journal))?.to_parts()
 }
 
-/// The passes of a fit as they are told to a journal.
+/// The passes of a fit, as a journal gets them.
 #[derive(Default)]
 struct Told(Mutex<Vec<(usize, u64, PassResult)>>);
 
@@ -77,7 +77,7 @@ fn saved(passes: &[(usize, u64, PassResult)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn what_is_written_is_read_to_the_last_bit() {
+fn written_values_are_read_back_with_every_bit() {
     let (_, passes) = told(&points(650, 0), 4);
     let folder = saved(&passes);
     let checkpoint = Checkpoint::resume(folder.path().join("c"), task()).expect("there");
@@ -92,7 +92,7 @@ fn what_is_written_is_read_to_the_last_bit() {
 }
 
 #[test]
-fn a_fit_goes_on_after_any_pass_with_the_same_bits() {
+fn a_fit_resumes_after_any_pass_with_the_same_bits() {
     for n in [650, 1700] {
         let x = points(n, 0);
         let (plain, passes) = told(&x, 4);
@@ -111,7 +111,7 @@ fn a_fit_goes_on_after_any_pass_with_the_same_bits() {
 }
 
 #[test]
-fn what_was_in_memory_goes_on_from_a_folder() {
+fn a_checkpoint_in_memory_moves_to_a_folder_and_resumes() {
     let x = points(650, 0);
     let (plain, passes) = told(&x, 4);
     let memory = Arc::new(Checkpoint::in_memory(task()));
@@ -127,7 +127,7 @@ fn what_was_in_memory_goes_on_from_a_folder() {
 }
 
 #[test]
-fn a_checkpoint_of_other_work_is_refused_in_words() {
+fn a_checkpoint_of_another_fit_is_refused_with_a_message() {
     let folder = saved(&told(&points(650, 0), 4).1);
     let place = folder.path().join("c");
     let other = |name: &str, value: &str| {
@@ -156,7 +156,7 @@ fn a_checkpoint_of_other_work_is_refused_in_words() {
 }
 
 #[test]
-fn no_checkpoint_is_written_over_and_none_is_made_up() {
+fn no_checkpoint_is_overwritten_and_none_is_invented() {
     let folder = saved(&[]);
     let error = Checkpoint::create(folder.path().join("c"), task()).expect_err("there is one already");
     assert!(error.to_string().contains("already") && error.remedy().is_some(), "{error}");
@@ -184,7 +184,7 @@ fn a_damaged_manifest_is_refused() {
     assert!(error.to_string().contains("no checkpoint"), "{error}");
 }
 
-/// Whatever happens to a file of a pass: an error of the journal that names the file, or the pass as it was.
+/// Any damage to the file of a pass gives an error of the journal that names the file, or the pass unchanged.
 #[test]
 fn a_damaged_pass_is_refused_wherever_the_damage_is() {
     let x = points(650, 0);
@@ -226,7 +226,7 @@ fn a_damaged_pass_is_refused_wherever_the_damage_is() {
 }
 
 #[test]
-fn a_fit_stops_at_a_damaged_pass_with_words() {
+fn a_fit_stops_at_a_damaged_pass_with_a_message() {
     let x = points(650, 0);
     let (_, passes) = told(&x, 4);
     let folder = saved(&passes);
@@ -267,9 +267,9 @@ fn a_missing_pass_is_made_again() {
     assert_eq!(names(folder.path()), [""; 0]);
 }
 
-/// Files of passes without a manifest belong to nobody knows whom: a new checkpoint must not take them for its own.
+/// Files of passes without a manifest are of an unknown fit: a new checkpoint must not use them.
 #[test]
-fn passes_that_lie_about_are_not_taken_for_those_of_new_work() {
+fn leftover_passes_are_not_used_for_a_new_fit() {
     // Without landmarks the first input is the same for all data of one size; so it is for operators of the user's.
     let (n, custom) = (2050, KernelPca::custom().components(3));
     let gram = |seed| {
@@ -302,7 +302,7 @@ fn passes_that_lie_about_are_not_taken_for_those_of_new_work() {
 }
 
 #[test]
-fn what_somebody_else_keeps_in_the_folder_stays() {
+fn other_files_in_the_folder_are_not_touched() {
     let (_, passes) = told(&points(650, 0), 4);
     let folder = saved(&passes);
     let place = folder.path().join("c");
@@ -333,7 +333,7 @@ fn a_folder_that_cannot_be_written_is_an_error_of_the_journal() {
 }
 
 #[test]
-fn the_folder_that_vanishes_stops_the_work_with_words() {
+fn a_deleted_folder_stops_the_fit_with_a_message() {
     let x = points(650, 0);
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("c");
@@ -344,7 +344,7 @@ fn the_folder_that_vanishes_stops_the_work_with_words() {
 }
 
 #[test]
-fn nothing_but_whole_files_is_ever_in_the_folder() {
+fn only_complete_files_are_ever_in_the_folder() {
     let x = points(650, 0);
     let (_, passes) = told(&x, 4);
     let folder = saved(&passes);

@@ -98,7 +98,7 @@ fn the_spec_is_saved_with_the_model_and_may_be_missing() {
 }
 
 #[test]
-fn what_carries_code_is_refused() {
+fn models_of_functions_are_refused() {
     let x = Points::from_rows(&[[0.0], [1.0], [3.0]]);
     let model = KernelPca::custom().fit_fn(&x, |a, b| (a[0] * b[0]).exp()).expect("fits");
     let saved = SavedModel { model: AnyModel::KernelPca(model), columns: vec!["a".into()], front: None, spec: None };
@@ -151,7 +151,7 @@ fn damaged_files_are_refused_and_never_panic() {
 }
 
 #[test]
-fn facts_that_cannot_be_are_refused() {
+fn impossible_metadata_is_refused() {
     let bytes = models().swap_remove(4).to_bytes().expect("saves");
     let head = u64::from_le_bytes(bytes[..8].try_into().expect("eight")) as usize;
     let with = |from: &str, to: &str| {
@@ -198,7 +198,7 @@ fn kernels_built_by_hand_come_back_with_every_bit() {
 }
 
 #[test]
-fn other_versions_and_other_files_are_told_apart() {
+fn other_versions_and_other_files_are_distinguished() {
     let bytes = models().swap_remove(0).to_bytes().expect("saves");
     let at = bytes.windows(14).position(|w| w == b"mercer-model/1").expect("the version");
     let mut other = bytes.clone();

@@ -147,7 +147,7 @@ fn batches_together_are_the_table() {
 }
 
 #[test]
-fn texts_as_people_write_them() {
+fn csv_of_many_dialects_in_batches() {
     let folder = Folder::new();
     let mut quoted = String::from("a,\"who, then\",b\r\n");
     let mut plain = String::from("\u{feff}a;who;b\n\n");
@@ -388,7 +388,7 @@ fn files_and_folders_as_one_table() {
             assert!(stream.source().ends_with(&format!("{end} (3 files)")), "{}", stream.source());
         }
     }
-    // packed and plain, of one format
+    // compressed and plain, of one format
     let csv = write_table(&parts[0], Format::CSV).expect("writes");
     folder.put("packed/a.csv", &csv);
     folder.put("packed/b.csv.gz", gzip(&csv));
@@ -429,7 +429,7 @@ fn files_and_folders_as_one_table() {
 }
 
 #[test]
-fn troubles_in_the_middle_have_their_line() {
+fn errors_in_the_middle_name_their_line() {
     let folder = Folder::new();
     let lines = |at: usize, line: &str| {
         let mut text = String::from("a,b\n");
@@ -458,14 +458,14 @@ fn troubles_in_the_middle_have_their_line() {
     {
         assert!(error.to_string().contains("blank.csv:9: column 'b': \"oops\""), "{error}");
     }
-    // a column that is not read is not looked at
+    // a column that is not read is not checked
     let mut stream = open(&folder.put("word.csv", lines(25_000, "1,oops")), 1000).expect("opens");
     stream.keep(&["a".into()]).expect("keeps");
     assert_eq!(gathered(&stream).expect("reads")[0].len(), 39_998);
 }
 
 #[test]
-fn what_is_cut_off_is_found_out() {
+fn truncated_compressed_files_are_detected() {
     let folder = Folder::new();
     let mut text = String::from("a,b\n");
     (0..100_000).for_each(|i| text += &format!("{i},{}\n", (f64::from(i) * 0.7).sin()));
@@ -488,7 +488,7 @@ fn what_is_cut_off_is_found_out() {
         let name = folder.put(&format!("cut.{}", format.name()), &bytes[..bytes.len() / 2]);
         assert!(matches!(open(&name, 1000), Err(Error::Damaged { .. })));
     }
-    // a small file that unpacks to a large one
+    // a small file that decompresses to a large one
     let name = folder.put("bomb.csv.zst", zstd(&b"1,2\n".repeat(1 << 20)));
     let error = read_with(&name, &ReadOptions { limit: Some(1 << 20), ..Default::default() }).expect_err("too large");
     assert!(error.to_string().contains("more than"), "{error}");
@@ -508,7 +508,7 @@ fn a_pass_may_end_early() {
     assert!(batches.next().is_none());
 }
 
-/// A field as people write it.
+/// A field of a CSV file, quoted or not.
 fn field() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => (-99i32..99).prop_map(|v| v.to_string()),
@@ -599,7 +599,7 @@ proptest! {
 }
 
 #[test]
-fn tables_written_part_by_part_are_those_written_whole() {
+fn tables_written_in_parts_equal_those_written_at_once() {
     let folder = Folder::new();
     let whole = table(700);
     let part = |from: usize, to: usize| {

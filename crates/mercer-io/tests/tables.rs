@@ -30,7 +30,7 @@ fn numbers(table: &Table, name: &str) -> Vec<f64> {
 }
 
 #[test]
-fn csv_as_people_write_it() {
+fn csv_of_many_dialects() {
     let folder = Folder::new();
     let cases = [
         ("plain.csv", "a,b,who\n1,2.5,x\n-3e2,4,y\n"),
@@ -82,7 +82,7 @@ fn a_first_line_with_numbers_is_data() {
 }
 
 #[test]
-fn a_word_among_numbers_is_an_error_wherever_it_stands() {
+fn a_word_among_numbers_is_an_error_in_any_row() {
     let folder = Folder::new();
     for text in ["a,b\noops,2\n3,4\n5,6\n", "a,b\n1,2\n3,4\noops,6\n"] {
         let error = read(&folder.put("w.csv", text)).expect_err("a word").to_string();
@@ -128,7 +128,7 @@ fn broken_tables_say_where() {
 }
 
 #[test]
-fn lengths_that_lie_allocate_nothing() {
+fn forged_lengths_allocate_nothing() {
     let folder = Folder::new();
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 1000000), }\n";
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
@@ -253,7 +253,7 @@ fn damaged_files_never_panic() {
 }
 
 #[test]
-fn embedded_sets_are_what_they_say() {
+fn embedded_sets_match_their_descriptions() {
     for set in mercer_io::DATA_SETS {
         let table = read(set.name).expect(set.name);
         assert_eq!(table.rows(), set.rows);

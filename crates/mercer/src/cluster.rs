@@ -86,7 +86,7 @@ impl KMeans {
         x.check_not_huge()?;
         let x = x.to_f64();
         exec.run(|| {
-            // The first of the best, whatever order they are found in.
+            // Of equal results the one of the first start, so that the order of the threads does not matter.
             let best = (0..self.restarts)
                 .into_par_iter()
                 .map(|r| -> Result<(usize, Clusters)> {
@@ -103,7 +103,7 @@ impl KMeans {
     }
 }
 
-/// Centres far from each other: each next one is drawn with probability proportional to its squared distance.
+/// Starting centres (k-means++): each next one is drawn with probability proportional to its squared distance to the others.
 fn plus_plus(x: &Points<f64>, k: usize, rng: &mut Rng) -> Points<f64> {
     let mut chosen = vec![rng.below(x.n())];
     let mut distance: Vec<f64> = x.rows().map(|p| squared_distance(p, x.row(chosen[0]))).collect();

@@ -1,4 +1,4 @@
-//! The factor of a scatter: rows R with R'R = sum (x - mean)(x - mean)'. It adds up as moments do, and keeps the small
+//! The factor of a scatter: rows R with R'R = sum (x - mean)(x - mean)'. Factors merge as moments do, and keep the small
 //! components that the scatter itself would lose (MATHS.md, M19).
 
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::wire::{Reader, Writer};
 
-/// Rows beyond so many times their dimensions, and beyond so many, are replaced by a triangle.
+/// Rows are replaced by a triangle if there are more than this many times d of them, and more than this many.
 const TIMES: usize = 4;
 const LEAST: usize = 512;
 /// The relative error of the product of two centred values, and of the row for the distance of two means, in units of
@@ -29,7 +29,7 @@ impl Factor {
         Factor { columns: Columns::empty(d), rows: Points::from_fn(0, d, |_, _| 0.0), error: 0.0 }
     }
 
-    /// Of points; the result does not depend on the number of threads.
+    /// The factor of points. It does not depend on the number of threads.
     pub(crate) fn of_with<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
         let of_chunk =
@@ -46,7 +46,7 @@ impl Factor {
         Factor { columns, rows, error: OF_ROWS * UNIT }
     }
 
-    /// Of both sets together: the rows of both, and one for the distance between their means.
+    /// The factor of both sets together: the rows of both, and one for the distance between their means.
     pub(crate) fn add(&mut self, other: &Factor) {
         if self.columns.n() == 0 {
             *self = other.clone();
@@ -64,7 +64,7 @@ impl Factor {
         }
     }
 
-    /// At most d rows.
+    /// The same factor with at most d rows.
     fn reduce(&mut self) {
         if self.rows.n() > self.rows.d() {
             self.rows = linalg::triangle(&self.rows);
@@ -113,7 +113,7 @@ impl Factor {
         let (d, error) = (columns.d(), reader.number()?);
         let rows = reader.numbers()?;
         let n = rows.len().checked_div(d).unwrap_or(0);
-        // As many rows as there are points, or dimensions.
+        // There are at least min(points, dimensions) rows, and at most as many as dimensions.
         let least = usize::try_from(columns.n()).unwrap_or(usize::MAX).min(d);
         let sound = rows.len() == n * d && (least..=d).contains(&n) && rows.iter().all(|v| v.is_finite());
         if !sound {

@@ -1,4 +1,4 @@
-//! Features: the row phi(x); a fitted model is an affine map of it.
+//! Features: the row phi(x) of a point. A fitted model is an affine map of it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch}
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
-/// What kernel values of new points are called in messages.
+/// The name of the kernel values of new points in messages.
 const NEW_KERNEL: &str = "kernel of the new points";
 
 /// Fitted points whose kernel values are computed together.
@@ -45,12 +45,12 @@ impl Standardise {
     }
 }
 
-/// What a model is an affine map of.
+/// The features phi(x) of a model.
 #[allow(clippy::large_enum_variant)] // there is one per model
 #[derive(Clone)]
 pub(crate) enum Features {
-    /// (phi(x) - mean) / scale, coordinate by coordinate. The mean is subtracted before anything is multiplied:
-    /// points far from the origin keep their digits.
+    /// (phi(x) - mean) / scale, coordinate by coordinate. The mean is subtracted before any product, so that points far from
+    /// the origin keep their digits.
     Explicit { embedding: Embedding, d: usize, mean: Vec<f64>, scale: Vec<f64> },
     /// k(x, x_1), ..., k(x, x_m), in one form or the other, after the points are standardised.
     Kernel { bound: Bound, rows: Rows, standardise: Option<Standardise>, form: Form },
@@ -61,7 +61,7 @@ pub(crate) enum Features {
 }
 
 impl Features {
-    /// How many features there are.
+    /// The number of features.
     pub(crate) fn len(&self) -> usize {
         match self {
             Features::Explicit { mean, .. } => mean.len(),
@@ -71,7 +71,7 @@ impl Features {
         }
     }
 
-    /// The number of dimensions of the points it takes.
+    /// The number of dimensions of its points.
     pub(crate) fn d(&self) -> usize {
         match self {
             Features::Explicit { d, .. } => *d,
@@ -121,7 +121,7 @@ impl Features {
         Ok(())
     }
 
-    /// What to say of a point whose scores are not finite: which of its features is not.
+    /// The error for a point whose scores are not finite. It names the feature that is not finite.
     pub(crate) fn not_finite<T: Real>(&self, x: PointsRef<'_, T>, row: usize, exec: &Exec) -> Result<()> {
         let mut found = Ok(());
         self.each_piece(x, row, exec, |first, width, values| {
@@ -132,7 +132,7 @@ impl Features {
         found
     }
 
-    /// k(x, x) of each point, in the same form as the features; `None` where the features do not know it.
+    /// k(x, x) of each point, in the same form as the features; `None` for an embedding or a given Gram matrix.
     pub(crate) fn self_values<T: Real>(&self, x: PointsRef<'_, T>) -> Option<Vec<f64>> {
         match self {
             Features::Kernel { bound, standardise, form, .. } => {

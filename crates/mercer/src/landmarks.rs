@@ -1,5 +1,5 @@
-//! Landmarks: a few points whose kernel rows stand for all, K ~ FF' (MATHS.md, M16). They make the steps of the exact
-//! solver long, where nothing that is reported rests on them, or stand for the points themselves (M20).
+//! Approximations K ~ FF' of the Gram matrix from a few points. They are pivots of the preconditioner of the exact search,
+//! where they do not affect the accuracy of the result (MATHS.md, M16), or landmarks of the Nystroem method (M20).
 
 use rayon::prelude::*;
 
@@ -15,14 +15,14 @@ use crate::points::Points;
 use crate::real::Real;
 use crate::rng::Rng;
 
-/// What is left of the variance below this share is rounding.
+/// An unexplained share of the variance below this is rounding.
 pub(crate) const LEAST_SHARE: f64 = 1e-11;
-/// Points per landmark that k-means looks at, and its steps.
+/// Points per landmark in the sample for k-means, and the number of its steps.
 const SAMPLE: usize = 8;
 const STEPS: usize = 3;
-/// Parts that sums over points are cut into, however many threads there are.
+/// Number of parts of sums over points, independent of the number of threads.
 const PARTS: usize = 16;
-/// When the largest residual is so many times the mean one, there are outliers that k-means does not see.
+/// If the largest residual is this many times the mean residual, there are outliers far from all centres of k-means.
 const OUTLYING: f64 = 10.0;
 /// Pivots that are drawn together.
 const PIVOTS: usize = 32;
@@ -35,8 +35,8 @@ pub(crate) struct Preconditioner<T> {
 }
 
 impl<T: Real> Preconditioner<T> {
-    /// About `r` landmarks for the points of `rows`, which are `points`. `None` when the kernel is too far from positive
-    /// semi-definite on them to have such a factor.
+    /// The preconditioner from about `r` pivots for the points of `rows`, which are `points`. `None` when the kernel is too
+    /// far from positive semi-definite on them to have such a factor.
     pub(crate) fn new(
         bound: &Bound,
         rows: &Rows<T>,
@@ -64,7 +64,7 @@ impl<T: Real> Preconditioner<T> {
     }
 }
 
-/// Rows of landmarks in the arithmetic of the points.
+/// Rows of landmarks in the precision of the points.
 pub(crate) trait Ready: Sized {
     fn ready(bound: &Bound, points: Points<f64>, method: DistanceMethod) -> Self;
 }
@@ -88,8 +88,8 @@ impl<T: Real> Precondition for Preconditioner<T> {
         self.factor.times(&self.vectors.columns(0, b))
     }
 
-    /// (FF' - theta)^-1 r = -(r + F (theta - F'F)^-1 F'r) / theta, the nearness of theta to an eigenvalue of FF' kept in
-    /// bounds: the correction would be the eigenvector itself.
+    /// (FF' - theta)^-1 r = -(r + F (theta - F'F)^-1 F'r) / theta. The distance of theta to the eigenvalues of FF' is kept
+    /// above a bound; without it the correction would be close to the eigenvector itself.
     fn correct(&self, residuals: &Block, theta: &[f64]) -> Block {
         let inner = linalg::inner_products(&self.vectors, &self.factor.transposed_times(residuals));
         let mut weights = inner;
@@ -110,7 +110,7 @@ impl<T: Real> Precondition for Preconditioner<T> {
     }
 }
 
-/// Centres of a sample of the points: Lloyd's steps from random ones, all less a point in the middle.
+/// Centres of a sample of the points by Lloyd's steps from random ones; the middle point is subtracted from all.
 pub(crate) fn k_means(
     points: &Points<f64>,
     middle: &[f64],
@@ -169,8 +169,8 @@ fn nearest(points: &Points<f64>, centres: &Points<f64>) -> Vec<usize> {
     chunks.concat()
 }
 
-/// Points that a randomly pivoted Cholesky factorisation of their Gram matrix chooses, at most `most`: until what is left of
-/// its trace is at most `share` of it.
+/// The pivots of a randomly pivoted Cholesky factorisation of the Gram matrix: at most `most`, and no more than leave at
+/// most `share` of its trace unexplained.
 pub(crate) fn pivots(
     bound: &Bound,
     points: &Points<f64>,
@@ -193,7 +193,7 @@ struct Factor<T> {
     n: usize,
     width: usize,
     used: usize,
-    /// The points that were taken as pivots.
+    /// The indices of the pivots.
     pivots: Vec<usize>,
 }
 
@@ -233,15 +233,15 @@ impl<T: Real> Factor<T> {
         &self.values[i * self.width..i * self.width + self.used]
     }
 
-    /// k(x, x) - |f|^2 of each point: what is not explained.
+    /// k(x, x) - |f|^2 of each point: its unexplained part.
     fn residual_diagonal(&self, own: &[f64]) -> Vec<f64> {
         let square = |row: &[T]| row.iter().fold(T::ZERO, |sum, v| sum + *v * *v).to_f64();
         own.par_iter().enumerate().map(|(i, k)| (k - square(self.row(i))).max(0.0)).collect()
     }
 
-    /// Adds at most `count` columns for points that are drawn with a chance proportional to what is not explained of them,
-    /// `left`, until that is at most `share` of what it was (randomly pivoted Cholesky, Chen, Epperly, Tropp and Webber,
-    /// in blocks).
+    /// Adds at most `count` columns. Their pivots are drawn with probability proportional to `left`, the unexplained part of
+    /// each point, until its sum is at most `share` of the sum at the start (randomly pivoted Cholesky by Chen, Epperly,
+    /// Tropp and Webber, in blocks).
     #[allow(clippy::too_many_arguments)]
     fn add_pivots(
         &mut self,
@@ -261,7 +261,7 @@ impl<T: Real> Factor<T> {
         while self.used < end {
             exec.check_cancelled()?;
             let pivots = draw(left, (end - self.used).min(PIVOTS), rng);
-            // What is left is rounding: there is nothing more to find.
+            // The unexplained part is rounding: further columns would not help.
             if pivots.is_empty() || left.iter().sum::<f64>() <= share.max(LEAST_SHARE) * all {
                 return Ok(());
             }
@@ -392,7 +392,7 @@ fn sum(parts: Vec<Block>) -> Block {
     total
 }
 
-/// Different indices, drawn with a chance proportional to `weights`.
+/// Different indices, drawn with probability proportional to `weights`.
 fn draw(weights: &[f64], count: usize, rng: &mut Rng) -> Vec<usize> {
     let sums: Vec<f64> = weights
         .iter()
@@ -416,8 +416,8 @@ fn draw(weights: &[f64], count: usize, rng: &mut Rng) -> Vec<usize> {
     drawn
 }
 
-/// The lower triangle of a Cholesky factorisation of a p-by-p matrix, row by row, and the pivots that were not skipped
-/// for having nothing left.
+/// The lower triangle of a Cholesky factorisation of a p-by-p matrix, row by row, and the pivots that were used. Those with
+/// no unexplained part are skipped.
 fn pivot_triangle(mut a: Vec<f64>, p: usize) -> (Vec<f64>, Vec<usize>) {
     let largest = (0..p).map(|i| a[i * p + i]).fold(0.0, f64::max);
     let mut kept: Vec<usize> = Vec::new();

@@ -169,7 +169,7 @@ impl KernelPcaModel {
     }
 }
 
-/// The gamma of a Gaussian. A weight changes neither g nor where the maximum is, and k(x, x) is 1 as it is.
+/// The gamma of a Gaussian. A weight changes neither g nor the maximum, and normalising changes nothing, since k(x, x) = 1.
 fn gamma(kernel: &Kernel) -> Option<f64> {
     match kernel {
         Kernel::Leaf(Leaf::Gaussian(gaussian)) => match gaussian.width {
@@ -186,7 +186,8 @@ fn gamma(kernel: &Kernel) -> Option<f64> {
 struct Search<'a> {
     model: &'a KernelPcaModel,
     gamma: f64,
-    /// Whether the objective is kept less its value for equal points (MATHS.md, M6): of a wide kernel all else is rounding.
+    /// Whether 1 is subtracted from each kernel value in the objective (MATHS.md, M6). A wide kernel is close to 1
+    /// everywhere, and its variation would be lost to rounding.
     deviation: bool,
     shift: &'a [f64],
     standardise: Option<&'a Standardise>,
@@ -197,7 +198,7 @@ struct Search<'a> {
     spread: f64,
 }
 
-/// The objective f(y) = sum_i g_i k(y, x_i) at a point, and where the fixed point's map takes it.
+/// The objective f(y) = sum_i g_i k(y, x_i) at a point, and the image of the point under the fixed-point map.
 struct At {
     y: Vec<f64>,
     /// f(y), or sum_i g_i (k(y, x_i) - 1).
@@ -242,7 +243,7 @@ impl<'a> Search<'a> {
         Ok(Search { model, gamma, deviation, shift, standardise, fitted, scores, spread: square.sqrt() })
     }
 
-    /// Points of the data as they are inside.
+    /// Points standardised and shifted for the search.
     fn inner<T: Real>(&self, x: PointsRef<'_, T>) -> Points<f64> {
         let mut x = Standardise::apply(self.standardise, x);
         for i in 0..x.n() {
@@ -251,7 +252,7 @@ impl<'a> Search<'a> {
         x
     }
 
-    /// A point from inside in the coordinates of the data.
+    /// A point of the search in the coordinates of the data.
     fn outer(&self, y: &[f64]) -> Vec<f64> {
         let y = y.iter().zip(self.shift).map(|(v, m)| v + m);
         match self.standardise {
@@ -260,7 +261,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One search per row of scores, each by one thread: their number changes no bit.
+    /// One search per row of scores, each by one thread, so that the number of threads changes no bit.
     fn all(&self, scores: &Points<f64>, starts: Option<&Points<f64>>, exec: &Exec) -> Result<PreImages> {
         let found: Vec<(Vec<f64>, usize, bool)> = exec.run(|| {
             (0..scores.n())
@@ -293,18 +294,19 @@ impl<'a> Search<'a> {
     }
 
     /// Searches for one pre-image. Calls back with every point on the path, and returns whether it converged.
-    fn run(&self, z: &[f64], start: Option<&[f64]>, exec: &Exec, tell: &mut dyn FnMut(&[f64])) -> Result<bool> {
+    fn run(&self, z: &[f64], start: Option<&[f64]>, exec: &Exec, visit: &mut dyn FnMut(&[f64])) -> Result<bool> {
         let g = self.weights(z)?;
         let mut at = match start {
             Some(start) => self.at(&g, start),
-            None => self.begin(&g, self.nearest(z), tell),
+            None => self.begin(&g, self.nearest(z), visit),
         };
-        // Without an ascent from the start: the fitted point with the nearest scores, then the one with the best objective.
+        // If no step from the start ascends, the search starts again at the fitted point with the nearest scores, then at
+        // the one with the best objective.
         if at.next.is_none() && start.is_some() {
-            at = self.begin(&g, self.nearest(z), tell);
+            at = self.begin(&g, self.nearest(z), visit);
         }
         if at.next.is_none() {
-            at = self.begin(&g, self.best(&g, exec)?, tell);
+            at = self.begin(&g, self.best(&g, exec)?, visit);
         }
         for _ in 0..MOST_STEPS {
             exec.check_cancelled()?;
@@ -312,31 +314,31 @@ impl<'a> Search<'a> {
             let square = squared_distance(next, &at.y);
             let rounding = (8.0 * f64::EPSILON * at.cancellation).clamp(SMALL, LARGE);
             if square.sqrt() <= rounding * self.spread {
-                tell(next);
+                visit(next);
                 return Ok(true);
             }
             let Some(higher) = self.higher(&g, &at, next, square) else { return Ok(false) };
             at = higher;
-            tell(&at.y);
+            visit(&at.y);
         }
         Ok(false)
     }
 
-    fn begin(&self, g: &[f64], fitted: usize, tell: &mut dyn FnMut(&[f64])) -> At {
-        tell(self.fitted.row(fitted));
+    fn begin(&self, g: &[f64], fitted: usize, visit: &mut dyn FnMut(&[f64])) -> At {
+        visit(self.fitted.row(fitted));
         self.at(g, self.fitted.row(fitted))
     }
 
-    /// Returns the whole step, or the first of its halves with a share of the gain predicted by the slope. The gradient is
-    /// 2 gamma f times the step, an ascent direction wherever f is positive.
+    /// Returns the point after the full step, or after the first of its halvings whose gain is the required share of that
+    /// predicted by the slope. The gradient is 2 gamma f times the step, an ascent direction wherever f is positive.
     fn higher(&self, g: &[f64], at: &At, next: &[f64], square: f64) -> Option<At> {
         let mut part = 1.0;
         for _ in 0..MOST_HALVINGS {
             let y: Vec<f64> = at.y.iter().zip(next).map(|(y, next)| y + part * (next - y)).collect();
             let found = self.at(g, &y);
-            let promised = 2.0 * self.gamma * at.value * square * part;
+            let predicted = 2.0 * self.gamma * at.value * square * part;
             let gain = found.objective - at.objective;
-            if found.next.is_some() && gain >= GAIN * promised - (at.rounding + found.rounding) {
+            if found.next.is_some() && gain >= GAIN * predicted - (at.rounding + found.rounding) {
                 return Some(found);
             }
             part /= 2.0;

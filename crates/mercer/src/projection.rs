@@ -1,4 +1,4 @@
-//! Projection: what every fitted model is. z(x) = W' phi(x) - b.
+//! Projection: the affine map z(x) = W' phi(x) - b that all models have in common.
 
 use rayon::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::linalg;
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 
-/// Points that go through together.
+/// Number of points that are projected together.
 const BLOCK: usize = 64;
 
 /// One affine map of one feature row (MATHS.md, M11).
@@ -52,8 +52,8 @@ impl Projection {
         self.offset.len()
     }
 
-    /// The scores of points. Points go through in blocks of one fixed size, the last one filled up, and each score is
-    /// summed over features in order: it depends neither on the points beside it nor on the number of threads.
+    /// The scores of points. Points are projected in blocks of a fixed size, the last one padded, and each score is summed
+    /// over features in order: it depends neither on other points nor on the number of threads.
     pub(crate) fn apply<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Points<f64>> {
         Ok(self.apply_any(x.into(), None, exec)?.0)
     }
@@ -117,7 +117,7 @@ impl Projection {
         exec: &Exec,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         let (n, d, k, m) = (x.n(), x.d(), self.components(), self.features.len() as f64);
-        // A block has always the same shape, so that its products have always the same bits.
+        // All blocks have the same shape, so that the scores of a point have the same bits in any of them.
         let mut full = x.to_f64().into_vec();
         for _ in n..BLOCK {
             full.extend_from_within((n - 1) * d..n * d);

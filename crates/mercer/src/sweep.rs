@@ -11,7 +11,7 @@ use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::{Real, shortest};
 use crate::rng::Rng;
 
-/// The largest number of points that are fitted: 33 fits of so many take 0.4 s on two cores (two rings).
+/// The largest number of points that are fitted. The 33 fits then take 0.4 s on two cores (two rings).
 const MOST_POINTS: usize = 400;
 /// Half octaves from the middle value to either end.
 const HALF_OCTAVES: i32 = 16;
@@ -138,8 +138,8 @@ fn sweep_of<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>, exec: &Exec) -> Resul
     })
 }
 
-/// The parameter that is a kernel's width: the first one that is tried around what the data suggests. `None` for kernels
-/// that have none, that are made of others, or that have a width per dimension.
+/// The parameter that is a kernel's width: the first one whose range is centred on an automatic value. `None` for kernels
+/// without one, combinations of kernels, and kernels with a width per dimension.
 fn width(kernel: &Kernel) -> Option<(&Leaf, &'static str, &'static str)> {
     let Kernel::Leaf(leaf) = kernel else { return None };
     let arguments = leaf.arguments();
@@ -170,7 +170,7 @@ fn number(leaf: &Leaf, name: &str) -> Option<f64> {
     leaf.arguments().into_iter().find(|(given, _)| *given == name).and_then(|(_, value)| value.number())
 }
 
-/// All points, or as many as are fitted of them, in their order.
+/// All points, or a sample of them, in their order.
 fn sample<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Points<f64> {
     if x.n() <= MOST_POINTS {
         return x.to_f64();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn change_knows_no_rotation_sign_or_scale() {
+    fn change_is_invariant_to_rotation_sign_and_scale() {
         let z = normal(40, 1);
         let (sin, cos) = 0.7f64.sin_cos();
         let turned = |s: f64| z.iter().map(|[a, b]| [s * (a * cos - b * sin), a * sin + b * cos]).collect::<Vec<_>>();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn change_is_what_the_best_rotation_leaves() {
+    fn change_is_the_distance_after_the_best_rotation() {
         let (z, w) = (normal(30, 3), normal(30, 4));
         let norm = |z: &[[f64; 2]]| z.iter().map(|[a, b]| a * a + b * b).sum::<f64>().sqrt();
         let (nz, nw) = (norm(&z), norm(&w));

@@ -34,7 +34,8 @@ fn a_component_without_variance_has_no_direction() -> Result<()> {
         assert!(constant.certificate().clusters().iter().all(|c| c.sine == 1.0), "{route:?}");
     }
     // A single direction without variance, beside as many dimensions, is the normal of a plane.
-    let plane = Points::from_fn(40, 3, |i, j| if j < 2 { x.row(i % 3)[j] * i as f64 } else { x.row(i % 3)[0] * i as f64 });
+    let plane =
+        Points::from_fn(40, 3, |i, j| if j < 2 { x.row(i % 3)[j] * i as f64 } else { x.row(i % 3)[0] * i as f64 });
     let model = Pca::new().fit(&plane)?;
     assert!(model.certificate().clusters().last().is_some_and(|c| c.first == 2 && c.sine < 1e-6));
     Ok(())

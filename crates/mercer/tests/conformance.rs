@@ -27,7 +27,7 @@ fn sums_products_and_normalisations_conform() -> Result<()> {
 }
 
 #[test]
-fn a_kernel_that_lies_is_found() -> Result<()> {
+fn a_function_that_is_not_a_kernel_is_detected() -> Result<()> {
     let x = conformance::points(mercer::kernel::Domain::All, 2, 1);
     let one_sided = |x: &[f64], y: &[f64]| x[0] - y[1];
     assert!(conformance::function(one_sided, &x, false).iter().any(|w| w.contains("not symmetric")));

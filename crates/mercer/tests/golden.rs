@@ -272,7 +272,7 @@ fn median_heuristic() -> Result<()> {
 }
 
 #[test]
-fn new_points_and_what_is_left_of_them() -> Result<()> {
+fn new_points_and_their_squared_errors() -> Result<()> {
     let (golden, (x, _)) = (golden(), iris());
     let expected = &golden["kpca_iris_out_of_sample"];
     let kept: Vec<usize> = (0..150).filter(|i| i % 5 != 0).collect();
@@ -305,7 +305,7 @@ fn laeuchli_keeps_its_small_singular_values() -> Result<()> {
 }
 
 #[test]
-fn shifts_do_no_harm_to_distances() -> Result<()> {
+fn distances_do_not_depend_on_shifts() -> Result<()> {
     let golden = golden();
     let x = iris().0;
     for row in golden["distance_cancellation_iris"]["rows"].as_array().unwrap() {
@@ -317,7 +317,7 @@ fn shifts_do_no_harm_to_distances() -> Result<()> {
                 (d2(&shifted) - d2(&x)).abs()
             })
             .fold(0.0, f64::max);
-        // What is left is the rounding of the shifted data itself.
+        // The remaining error is the rounding of the shifted data itself.
         assert!(worst <= 1e-11 + 100.0 * offset * f64::EPSILON, "{offset}: {worst}");
     }
     Ok(())

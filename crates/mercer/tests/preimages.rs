@@ -63,7 +63,7 @@ fn circle(n: usize, noise: f64) -> Points {
 }
 
 #[test]
-fn they_are_those_of_plain_loops() -> Result<()> {
+fn pre_images_are_those_of_plain_loops() -> Result<()> {
     let (x, kernel) = (few(), gaussian(0.3));
     let new = map(&few(), |v| v + 0.2);
     let model = fit(&x, 0.3, 3)?;
@@ -87,7 +87,7 @@ fn they_are_those_of_plain_loops() -> Result<()> {
 }
 
 #[test]
-fn the_objective_has_no_slope_there() -> Result<()> {
+fn the_gradient_at_a_pre_image_is_zero() -> Result<()> {
     let (x, _) = iris();
     for (gamma, k) in [(0.02, 2), (0.3, 3), (3.0, 20)] {
         let (kernel, model) = (gaussian(gamma), fit(&x, gamma, k)?);
@@ -127,7 +127,7 @@ fn a_noisy_circle_comes_nearer_to_the_circle() -> Result<()> {
 }
 
 #[test]
-fn of_a_wide_kernel_they_are_the_reconstructions_of_pca() -> Result<()> {
+fn pre_images_of_a_wide_kernel_are_reconstructions_of_pca() -> Result<()> {
     let x = map(&normal(60, 3, 5), |v| v * 2.0 + 7.0);
     let pca = Pca::new().components(2).fit(&x)?;
     let back = pca.reconstruct(&pca.transform(&x)?)?;
@@ -157,7 +157,7 @@ fn the_number_of_threads_changes_no_bit() -> Result<()> {
             assert_eq!(*one, more, "{threads} threads");
         }
     }
-    // Nor do the points beside it, nor the way it is asked for.
+    // Nor do the other points, nor the function that is called.
     let alone = found(&model, &Points::new(x.row(77).to_vec(), 1, 4)?)?;
     assert_eq!(alone.points().row(0), one[0].points().row(77));
     Ok(())
@@ -202,7 +202,7 @@ fn far_from_the_origin_nothing_is_lost() -> Result<()> {
 }
 
 #[test]
-fn scores_lead_back_to_where_points_do() -> Result<()> {
+fn pre_images_of_scores_are_those_of_their_points() -> Result<()> {
     let (x, _) = iris();
     let model = fit(&x, 0.1, 2)?;
     let (points, scores) = (found(&model, &x)?, model.preimages_of_scores(&model.transform(&x)?, &Exec::new())?);
@@ -221,7 +221,7 @@ fn scores_lead_back_to_where_points_do() -> Result<()> {
 }
 
 #[test]
-fn with_all_components_fitted_points_are_their_own() -> Result<()> {
+fn with_all_components_fitted_points_are_their_own_pre_images() -> Result<()> {
     let x = few();
     let model = KernelPca::new(gaussian(1.0)).fit(&x)?;
     let found = found(&model, &x)?;
@@ -257,7 +257,7 @@ fn the_path_goes_from_the_point_to_its_pre_image() -> Result<()> {
         assert_eq!(path.row(0), x.row(i));
         assert_eq!(path.row(path.n() - 1), found.points().row(i));
         assert_eq!(path.n(), found.steps()[i] + 1);
-        // Uphill all the way.
+        // The objective increases at every step.
         let z = model.transform(&Points::new(x.row(i).to_vec(), 1, 2)?)?;
         let of = |alpha: &[f64]| alpha.iter().zip(z.row(0)).map(|(a, z)| a * z).sum::<f64>();
         let g: Vec<f64> = model.alpha().rows().map(|a| of(a) + 0.01).collect();
@@ -270,7 +270,7 @@ fn the_path_goes_from_the_point_to_its_pre_image() -> Result<()> {
 }
 
 #[test]
-fn whatever_is_asked_for_the_answer_is_finite() -> Result<()> {
+fn pre_images_of_the_nasty_points_are_finite() -> Result<()> {
     let check = |what: &str, found: &PreImages| {
         let values = found.points().as_slice().iter().chain(found.distances());
         assert!(values.into_iter().all(|v| v.is_finite()), "{what}");
@@ -295,7 +295,7 @@ fn whatever_is_asked_for_the_answer_is_finite() -> Result<()> {
             }
         }
     }
-    // No components at all: all that is left is the mean.
+    // Without components the projection is the mean.
     let same = Points::from_fn(5, 2, |_, j| j as f64 + 0.5);
     let model = fit(&same, 1.0, 2)?;
     assert_eq!(model.components(), 0);
@@ -307,7 +307,7 @@ fn whatever_is_asked_for_the_answer_is_finite() -> Result<()> {
 }
 
 #[test]
-fn other_kernels_have_none() -> Result<()> {
+fn other_kernels_have_no_pre_images() -> Result<()> {
     let x = few();
     let refused = |what: &str, error: mercer::Error| {
         assert!(matches!(error.kind(), ErrorKind::Unsupported { .. }), "{what}: {error}");
@@ -331,7 +331,7 @@ fn other_kernels_have_none() -> Result<()> {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() -> Result<()> {
+fn other_shapes_and_huge_scores_are_refused() -> Result<()> {
     let x = few();
     let model = fit(&x, 0.3, 2)?;
     let exec = Exec::new();

@@ -93,7 +93,7 @@ fn columns_in_any_order_are_sorted_and_duplicates_added_up() -> Result<()> {
 }
 
 #[test]
-fn what_is_not_a_sparse_table_is_refused_by_its_place() {
+fn invalid_sparse_tables_are_refused_with_the_place() {
     let text = |r: Result<Csr>| r.expect_err("refused").to_string();
     let new = |offsets: &[usize], indices: &[u32], values: &[f64]| {
         text(Csr::new(2, 3, offsets.to_vec(), indices.to_vec(), values.to_vec()))
@@ -304,7 +304,7 @@ fn routes_follow_from_sizes_and_are_explained() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_done_with_sparse_points_is_refused() -> Result<()> {
+fn unsupported_options_for_sparse_points_are_refused() -> Result<()> {
     let x = Csr::from_points(&filled(6, 4, 0.5, 1))?;
     let kind = |spec: Pca| spec.fit_sparse(&x).expect_err("refused").kind().clone();
     assert!(matches!(kind(Pca::new().route(Route::Svd)), ErrorKind::Unsupported { .. }));

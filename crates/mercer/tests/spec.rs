@@ -99,13 +99,13 @@ fn batches_give_the_model_of_all_points() -> Result<()> {
 }
 
 #[test]
-fn what_is_planned_is_executed() -> Result<()> {
+fn a_given_plan_is_executed() -> Result<()> {
     let (x, exec) = (normal(700, 3, 5), Exec::new());
     let spec = KernelPca::new("gaussian".parse()?).components(3);
     let by_passes = spec.plan(700, 3, &exec)?;
     assert!(matches!(by_passes.route, PlannedRoute::Passes(_)), "{by_passes}");
     let dense = spec.clone().dense(true).plan(700, 3, &exec)?;
-    // The plan decides, not the spec: each is followed as it is.
+    // The plan decides, not the spec.
     assert!(!spec.fit_planned(by_passes.clone(), &x, &exec)?.spectrum().is_complete());
     assert!(spec.fit_planned(dense, &x, &exec)?.spectrum().is_complete());
     // Plans of other sizes or other methods are refused.

@@ -18,7 +18,7 @@ fn swept(kernel: &str, x: &Points) -> Result<Option<Sweep>> {
 }
 
 #[test]
-fn the_rings_part_within_the_interval() -> Result<()> {
+fn the_rings_separate_within_the_interval() -> Result<()> {
     let found = swept("gaussian", &rings(400, 1.0, 0.3))?.expect("a width");
     assert_eq!((found.parameter, found.sampled, found.steps.len()), ("gamma", 400, 33));
     // The first component parts the rings for gamma in (1.385, 9.124).
@@ -26,7 +26,7 @@ fn the_rings_part_within_the_interval() -> Result<()> {
     assert!((found.middle - 1.205).abs() < 0.02, "{}", found.middle);
     assert!(found.steps.windows(2).all(|w| w[0].value < w[1].value));
     assert!(found.steps[0].change < 0.01 && found.steps[32].change == 0.0, "wide: the picture of PCA");
-    // Nothing but the range itself changes the picture of whole rings: no more than a step or two is added to it.
+    // The picture of complete rings changes at the ends of this range only, so the interval is at most a step or two wider.
     assert!((0.6..1.385).contains(&low) && (9.124..14.0).contains(&high), "{low} {high}");
     Ok(())
 }
@@ -48,7 +48,7 @@ fn other_units_have_other_widths_and_the_same_pictures() -> Result<()> {
 }
 
 #[test]
-fn the_middle_is_what_the_rule_finds_whatever_was_given() -> Result<()> {
+fn the_middle_of_the_scan_is_the_automatic_width() -> Result<()> {
     let (x, _) = iris();
     let by_rule = swept("gaussian", &x)?;
     for text in ["gaussian(gamma=3)", "gaussian(gamma=scale)", "gaussian(over_sigma2=4)"] {
@@ -85,7 +85,7 @@ fn threads_and_the_type_of_numbers_change_nothing() -> Result<()> {
 }
 
 #[test]
-fn whatever_the_points_the_answer_is_finite() -> Result<()> {
+fn scans_of_the_nasty_points_are_finite() -> Result<()> {
     for number in 0..POINTS {
         let (name, x) = points(number);
         for text in KERNELS.iter().map(|e| e.name).chain(["polynomial(degree=200, coef0=1)", "sigmoid(coef0=-3)"]) {
@@ -108,7 +108,7 @@ fn whatever_the_points_the_answer_is_finite() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_refused() {
+fn invalid_points_and_cancelled_scans_are_refused() {
     let kernel = Kernel::gaussian(Gamma::Median);
     let refused = |x: &Points| sweep(&kernel, x, &Exec::new()).expect_err("refused");
     assert!(matches!(refused(&Points::from_rows(&[[1.0]])).kind(), ErrorKind::TooFew { .. }));

@@ -1,4 +1,4 @@
-//! The leading eigenpairs of a centred operator that nobody stores: block Davidson (MATHS.md, M16).
+//! The leading eigenpairs of a centred operator without storing its matrix: block Davidson (MATHS.md, M16).
 //!
 //! ```text
 //! Q = the leading eigenvectors of FF' ~ A, or a random block; probes beside it
@@ -8,9 +8,9 @@
 //! until |R| <= tolerance
 //! ```
 //!
-//! Without F the corrections are R itself, and Q spans a block Krylov space. Passes are in f32 where that is given, until
-//! its own error is met; the last one is in f64, on X and the last corrections. Values, vectors and residuals that are
-//! reported come from it alone; what the probes say comes with an allowance for the arithmetic they saw.
+//! Without F the corrections are R itself, and Q spans a block Krylov space. If an f32 operator is given, passes are in f32
+//! until f32 rounding limits the residuals. The last pass is in f64, on X and the last corrections, and all reported
+//! values, vectors and residuals come from it. The bound from the probes has an allowance for the precision of their passes.
 
 use super::orth;
 use super::probe::{Ceiling, PROBES, Probes};
@@ -22,85 +22,86 @@ use crate::op::{SymOp, subtract_means};
 use crate::real::largest;
 use crate::rng::Rng;
 
-/// Something near to the operator that can be inverted: what makes the steps long.
+/// A preconditioner: an approximation M of the operator that can be inverted. It reduces the number of passes.
 pub(crate) trait Precondition: Sync {
-    /// The leading `b` eigenvectors, fewer when there are not so many.
+    /// The leading `b` eigenvectors of M, or all if there are fewer.
     fn start(&self, b: usize) -> Block;
 
     /// (M - theta_j)^-1 r_j for each column.
     fn correct(&self, residuals: &Block, theta: &[f64]) -> Block;
 }
 
-/// The operator, as far as there are ways to apply it.
+/// The operator in f64 and, if given, in f32, with its preconditioner.
 pub(crate) struct Problem<'a> {
     /// A in f64, before centring.
     pub(crate) f64: &'a dyn SymOp,
     /// A in f32.
     pub(crate) f32: Option<&'a dyn SymOp>,
     pub(crate) precondition: Option<&'a dyn Precondition>,
-    /// What rounding can do to a product with A, as seen in an eigenvalue, given the Frobenius norm of A, if it is known,
-    /// and its largest eigenvalue.
+    /// A bound on the error of an eigenvalue due to rounding in a product with A, given the Frobenius norm of A, if it is
+    /// known, and its largest eigenvalue.
     pub(crate) rounding: &'a dyn Fn(Option<f64>, f64) -> f64,
-    /// A number that stands for A, in the keys of a journal.
+    /// A fingerprint of A, for the keys of a journal.
     pub(crate) key: u64,
 }
 
-/// What is wanted.
+/// The goal and the limits of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Wanted {
     /// Number of eigenpairs.
     pub(crate) k: usize,
     /// |A u - lambda u| relative to the largest eigenvalue.
     pub(crate) tolerance: f64,
-    /// The most columns of the basis.
+    /// The largest number of columns of the basis.
     pub(crate) most_columns: usize,
     /// Passes that were made for the same result before this search.
     pub(crate) passes_before: usize,
 }
 
-/// Columns of the first step: those wanted and a guard that catches what would otherwise mix into the last ones; with the probes a
-/// multiple of eight, which matrix products are fastest for.
+/// Columns of the first step: the k wanted and a few guard columns, which keep further eigenvectors from mixing into the
+/// last of the k. With the probes they are a multiple of eight, for which matrix products are fastest.
 pub(crate) fn columns(k: usize) -> usize {
     k.saturating_add(4 + k / 10 + PROBES).min(usize::MAX / 2).next_multiple_of(8) - PROBES
 }
 
-/// Columns of the steps after the first: those wanted and a few more, with the probes a multiple of eight.
+/// Columns of the steps after the first: the k wanted and a few more; with the probes a multiple of eight.
 fn step_columns(k: usize) -> usize {
     (k + 2 + PROBES).next_multiple_of(8) - PROBES
 }
 
-/// Ritz vectors that the last step, in f64, goes on from beside so many corrections: those wanted and a few more, a
-/// multiple of eight with the corrections and the column of ones.
+/// Number of Ritz vectors in the f64 pass that ends the search: the k wanted and a few more. With the corrections and the
+/// column of ones they are a multiple of eight.
 fn last_columns(k: usize, corrections: usize) -> usize {
     (k + corrections + 2).next_multiple_of(8) - 1 - corrections
 }
 
-/// Without landmarks, the probes start when residuals are below this: before, they would find what is yet to be found.
+/// Without a preconditioner, the probes start when residuals are below this. Earlier, they would only find eigenvectors that
+/// the search itself has still to find.
 const PROBE_FROM: f64 = 0.03;
-/// Passes after which the search is given up.
+/// Passes after which the search ends with an error.
 const MOST_PASSES: usize = 200;
-/// Passes in f32 go on as long as each brings at least this.
-const WORTH: f64 = 0.5;
+/// A pass is slow if it does not reduce the largest residual to this share of what it was.
+const SLOW: f64 = 0.5;
 
-/// Ritz pairs with what is known about the rest of the spectrum. Eigenvalues and residuals are in a unit of their own.
+/// Ritz pairs, and bounds on the rest of the spectrum. Eigenvalues and residuals are in units of `unit`.
 pub(crate) struct Found {
     /// A power of two.
     pub(crate) unit: f64,
-    /// Descending; those wanted and the guard.
+    /// Descending; the k wanted and the guard.
     pub(crate) values: Vec<f64>,
     /// Orthonormal, orthogonal to 1.
     pub(crate) vectors: Block,
     /// A X - X T, all in f64.
     pub(crate) residuals: Block,
-    /// K1, before centring, in no unit.
+    /// K1, before centring, not divided by `unit`.
     pub(crate) row_sums: Vec<f64>,
-    /// The Frobenius norm before centring, in no unit.
+    /// The Frobenius norm before centring, not divided by `unit`.
     pub(crate) norm: Option<f64>,
-    /// What no eigenvalue exceeds, but for the probability of [`super::probe::failure`].
+    /// Upper bounds of all eigenvalues, which fail with probability [`super::probe::failure`].
     pub(crate) ceiling: Ceiling,
     /// Passes in f32 and in f64.
     pub(crate) passes: (usize, usize),
-    /// The smallest Ritz value that was met.
+    /// The smallest Ritz value of the search.
     pub(crate) smallest: f64,
 }
 
@@ -108,26 +109,26 @@ struct Search<'a> {
     problem: &'a Problem<'a>,
     exec: &'a Exec,
     wanted: Wanted,
-    /// Columns per step: those wanted and the guard.
+    /// Columns per step: the k wanted and the guard.
     b: usize,
     q: Block,
     aq: Block,
     /// Q'AQ.
     h: Block,
-    /// From the moment on at which there is a basis worth looking beyond.
+    /// `None` until the basis is good enough for them to start.
     probes: Option<Probes>,
-    /// Whether they see the operator in f32.
+    /// Whether the probes are multiplied by the f32 operator.
     probed_in_f32: bool,
     passes: (usize, usize),
     row_sums: Vec<f64>,
     norm: Option<f64>,
     /// The smallest Ritz value so far.
     smallest: f64,
-    /// A power of two near to the entries of the first images: all that follows is of the order of 1.
+    /// A power of two close to the entries of the first images. All images are divided by it, so that they are of order 1.
     unit: Option<f64>,
 }
 
-/// Ritz pairs of the moment.
+/// The current Ritz pairs.
 struct Ritz {
     values: Vec<f64>,
     vectors: Block,
@@ -147,7 +148,7 @@ impl Ritz {
 /// The k largest eigenvalues of HAH and their vectors.
 ///
 /// # Errors
-/// [`ErrorKind::NotConverged`] with what was reached, and whatever stops the operator.
+/// [`ErrorKind::NotConverged`] with the residual that was reached, and any error of the operator.
 pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Result<Found> {
     let n = problem.f64.n();
     let b = columns(wanted.k).min(n - 1);
@@ -182,7 +183,7 @@ impl Search<'_> {
         let mut f32_op = self.problem.f32;
         let (mut reached, mut steps, mut slow, mut ceiling) = (None, 0, 0, f64::INFINITY);
         loop {
-            // One pass: the new columns, and the probes as long as they see one and the same operator.
+            // One pass: the new columns, and the probes unless the precision has changed since they started.
             let probing = self.probes.is_some() && f32_op.is_some() == self.probed_in_f32;
             if let Some(probes) = self.probes.as_ref().filter(|_| probing) {
                 block.append(probes.vectors());
@@ -190,7 +191,7 @@ impl Search<'_> {
             block = orth::extension(&self.q, block);
             self.exec.check_cancelled()?;
             if block.b() == 0 {
-                // The basis is closed under the operator: a fresh direction, if there is one.
+                // The basis is closed under the operator: try a random direction, if one is left.
                 let mut rng = Rng::new(steps as u64);
                 block = orth::extension(&self.q, Block::from_fn(n, 1, |_, _| rng.normal()));
             }
@@ -198,7 +199,7 @@ impl Search<'_> {
             self.extend(&block, &images);
             if let Some(probes) = self.probes.as_mut().filter(|_| probing) {
                 if steps == 0 {
-                    probes.learn(&images.columns(0, probes.basis().b()));
+                    probes.set_basis_images(&images.columns(0, probes.basis().b()));
                 }
                 let shares = linalg::inner_products(&self.q, probes.vectors());
                 probes.step(linalg::product(&self.aq, &shares));
@@ -211,22 +212,22 @@ impl Search<'_> {
             let worst = ritz.worst(k, floor);
             if self.probes.is_none() && worst < PROBE_FROM {
                 let mut probes = Probes::new(&ritz.vectors, self.exec.seed_value());
-                probes.learn(&ritz.images);
+                probes.set_basis_images(&ritz.images);
                 self.probes = Some(probes);
                 self.probed_in_f32 = f32_op.is_some();
             }
             let exhausted = self.q.b() + 1 >= n;
             let fall = reached.map_or(1.0, |before: f64| worst / before);
-            slow = if fall > WORTH { slow + 1 } else { 0 };
+            slow = if fall > SLOW { slow + 1 } else { 0 };
             let enough = if f32_op.is_some() {
-                // One more step would do, and it is made in f64; or f32 has given what it can.
+                // Either one more step suffices, which is made in f64, or f32 passes no longer reduce the residuals.
                 let near = worst * fall.min(0.1) <= self.wanted.tolerance / 4.0 && steps > 1;
                 near || slow > 0 && worst < 1e-4 || slow > 1
             } else {
                 worst <= self.wanted.tolerance
             };
-            if enough && !exhausted && self.is_open(&ritz, &mut ceiling, steps) {
-                // All pairs are there, but not yet the certainty that there is no other: the probes go on alone.
+            if enough && !exhausted && self.needs_probe_steps(&ritz, &mut ceiling, steps) {
+                // All pairs have converged, but the probes cannot yet exclude another one: they continue alone.
                 block = Block::zeros(n, 0);
                 reached = Some(worst);
                 continue;
@@ -253,7 +254,7 @@ impl Search<'_> {
                 let (found, wanted, passes) = (worst, self.wanted.tolerance, MOST_PASSES);
                 return Err(ErrorKind::NotConverged { found, wanted, passes }.into());
             }
-            // The guard need not converge: a few of it are corrected, so that the pairs wanted do.
+            // The guard need not converge. A few of its columns are corrected to help the k wanted converge.
             block = self.corrections(&ritz, step_columns(k), 0.1);
             if self.q.b() + block.b() + PROBES > self.wanted.most_columns {
                 self.restart(&ritz);
@@ -261,14 +262,14 @@ impl Search<'_> {
         }
     }
 
-    /// What rounding can do to a product with A: nothing below it can be known.
+    /// The bound on rounding in a product with A. Smaller residuals carry no information.
     fn floor(&self, ritz: &Ritz) -> f64 {
         let (unit, largest) = (self.unit.unwrap_or(1.0), ritz.values.first().map_or(0.0, |v| v.abs()));
         (self.problem.rounding)(self.norm, largest * unit) / unit
     }
 
-    /// Whether the probes cannot yet tell the pairs wanted from the rest of the spectrum, but still come nearer to it.
-    fn is_open(&self, ritz: &Ritz, ceiling: &mut f64, steps: usize) -> bool {
+    /// Whether the bound from the probes does not yet separate the k wanted from the rest of the spectrum, but still falls.
+    fn needs_probe_steps(&self, ritz: &Ritz, ceiling: &mut f64, steps: usize) -> bool {
         let k = self.wanted.k.min(ritz.values.len());
         let Some(probes) = &self.probes else { return false };
         if k == 0 || steps > MOST_PASSES / 8 || probes.is_done() {
@@ -278,7 +279,7 @@ impl Search<'_> {
         *ceiling >= ritz.values[k - 1] && *ceiling < 0.97 * before
     }
 
-    /// H A (block). The first f64 pass also takes the row sums and the sum of squares along.
+    /// H A (block). The first f64 pass also computes the row sums and the sum of squares.
     fn pass(&mut self, f32_op: Option<&dyn SymOp>, block: &Block, reached: Option<f64>) -> Result<Block> {
         let number = self.passes.0 + self.passes.1 + 1;
         let in_f64 = f32_op.is_none();
@@ -325,7 +326,7 @@ impl Search<'_> {
         Ok(images)
     }
 
-    /// Puts columns and their images behind the basis.
+    /// Appends columns and their images to the basis, and extends Q'AQ.
     fn extend(&mut self, block: &Block, images: &Block) {
         let old = self.q.b();
         self.q.append(block);
@@ -361,22 +362,22 @@ impl Search<'_> {
         Ok(Ritz { values, vectors, images, residuals })
     }
 
-    /// What the basis lacks, by the first order: for those of the first pairs whose residuals are
-    /// not yet below this share of the tolerance.
+    /// The first-order corrections of those of the first pairs whose residuals are not yet below this share of the
+    /// tolerance.
     fn corrections(&self, ritz: &Ritz, first: usize, share: f64) -> Block {
         let enough = share * self.wanted.tolerance * ritz.values[0].abs();
-        let open: Vec<usize> =
+        let unconverged: Vec<usize> =
             (0..ritz.values.len().min(first)).filter(|j| linalg::norm(ritz.residuals.col(*j)) > enough).collect();
-        let residuals = ritz.residuals.select(&open);
+        let residuals = ritz.residuals.select(&unconverged);
         let unit = self.unit.unwrap_or(1.0);
-        let theta: Vec<f64> = open.iter().map(|j| ritz.values[*j] * unit).collect();
+        let theta: Vec<f64> = unconverged.iter().map(|j| ritz.values[*j] * unit).collect();
         match self.problem.precondition {
             Some(p) => p.correct(&residuals, &theta),
             None => residuals,
         }
     }
 
-    /// Goes on from the Ritz vectors alone.
+    /// Restarts from the Ritz vectors alone.
     fn restart(&mut self, ritz: &Ritz) {
         self.q = ritz.vectors.clone();
         self.aq = ritz.images.clone();

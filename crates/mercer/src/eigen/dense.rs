@@ -19,18 +19,18 @@ pub(crate) struct Eigen {
 }
 
 impl Eigen {
-    /// All eigenpairs of HAH on the space orthogonal to 1, the largest eigenvalues first, by its stored matrix.
+    /// All eigenpairs of HAH on the space orthogonal to 1, the largest eigenvalues first, from its stored matrix.
     pub(crate) fn of_operator<A: SymOp>(op: &Centred<A>, exec: &Exec) -> Result<Self> {
         Eigen::of_centred(op.to_matrix(exec)?)
     }
 
-    /// All pairs of a symmetric matrix that maps 1 to 0, as centring makes it, on the space orthogonal to 1. A solver
-    /// that did not know of it would let a share eps |A| / lambda of 1 into the vector of a small eigenvalue lambda,
-    /// and there it would meet the mean of a whole row of kernel values.
+    /// All pairs of a symmetric matrix that maps 1 to 0, as a centred one does, on the space orthogonal to 1. Otherwise the
+    /// vector of a small eigenvalue lambda could have a component eps |A| / lambda along 1. In a score, that component is
+    /// multiplied by the mean of a row of kernel values, which may be large.
     ///
     /// The reflection P = I - beta w w', w = 1/sqrt(n) + e_1, takes 1 to a multiple of e_1: the first row and column of
-    /// P A P are 0, and the rest has the other eigenvalues. The pair (0, 1/sqrt(n)) takes its place in `values`, but
-    /// its vector does not stand among `vectors`: k of [`Eigen::keep`] must not reach beyond the positive ones.
+    /// P A P are 0, and the rest has the other eigenvalues. The eigenvalue 0 of 1/sqrt(n) is inserted into `values`, but its
+    /// vector is not among `vectors`: k of [`Eigen::keep`] must not exceed the number of positive eigenvalues.
     fn of_centred(matrix: Block) -> Result<Self> {
         let n = matrix.n();
         let mut w = vec![1.0 / (n as f64).sqrt(); n];

@@ -4,18 +4,18 @@ use crate::block::Block;
 use crate::linalg;
 use crate::op::subtract_means;
 
-/// A column of which less than this is left beside the others is dropped: what is left would be rounding.
+/// A column is dropped if orthogonalisation reduces its norm below this share: the rest would be rounding.
 pub(super) const LEAST: f64 = 1e-6;
 
-/// Orthonormal columns that span, together with the orthonormal `basis` and 1, what `block` spans with them. Columns
-/// that add nothing are left out.
+/// Orthonormal columns that have, together with the orthonormal `basis` and 1, the same span as `block` with them. Columns
+/// of `block` that depend on the others are dropped.
 pub(super) fn extension(basis: &Block, mut block: Block) -> Block {
     normalise_all(&mut block);
-    // Twice is enough (Kahan, Parlett); between the two, columns are made orthogonal to each other.
+    // Twice is enough (Kahan, Parlett). Each time, columns are also made orthogonal to each other.
     for _ in 0..2 {
         subtract_means(&mut block);
         linalg::subtract_projection(basis, &mut block);
-        block = among_themselves(block);
+        block = orthonormalise(block);
     }
     subtract_means(&mut block);
     block
@@ -32,9 +32,9 @@ fn normalise_all(block: &mut Block) {
     }
 }
 
-/// The columns made orthonormal in order, those that depend on earlier ones left out: by the Cholesky factor of their
-/// products. Once loses digits as the columns are near to each other; twice does not.
-fn among_themselves(block: Block) -> Block {
+/// The columns made orthonormal, in order, by the Cholesky factor of their inner products. Columns that depend on earlier
+/// ones are dropped. One application loses digits if columns are nearly parallel; a second one restores them.
+fn orthonormalise(block: Block) -> Block {
     let mut gram = linalg::inner_products(&block, &block);
     let b = gram.b();
     // Column j of `gram` becomes column j of the lower triangle L, B'B = LL'.

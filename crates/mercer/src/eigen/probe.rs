@@ -1,9 +1,9 @@
-//! Probes: random vectors that would show it if a large eigenvalue had been missed (MATHS.md, M17).
+//! Probes: random vectors that detect large eigenvalues that the search has missed (MATHS.md, M17).
 //!
-//! A Gaussian vector w has a share of at least eps in any given direction u, but for a probability of eps sqrt(2/pi).
-//! If u belonged to an eigenvalue x of C, then the Lanczos vectors of C from w would have shares pi_j(x) (u.w/|w|) in
-//! it, with the Lanczos polynomials pi_j; since shares of orthonormal vectors have squares that sum to at most 1,
-//! sum_j pi_j(x)^2 <= (|w|/eps)^2. The largest x that satisfies this bounds all eigenvalues of C.
+//! For a Gaussian vector w and a given unit vector u, |u.w| >= eps except with probability eps sqrt(2/pi). If u is the
+//! eigenvector of an eigenvalue x of C, the Lanczos vectors of C from w have components pi_j(x) (u.w/|w|) along u, with
+//! the Lanczos polynomials pi_j. The squares of these components sum to at most 1, since the Lanczos vectors are
+//! orthonormal. So sum_j pi_j(x)^2 <= (|w|/eps)^2, and the largest x that satisfies this bounds all eigenvalues of C.
 
 use std::ops::Range;
 
@@ -14,16 +14,16 @@ use crate::rng::Rng;
 
 /// Number of probes.
 pub(super) const PROBES: usize = 4;
-/// The share of a probe in a direction that is counted on.
+/// The least component of a probe along a given direction that the bound assumes (eps above).
 const SHARE: f64 = 0.04;
 
-/// The probability that the bound does not hold: all probes would have to miss the direction.
+/// The probability that the bound does not hold: that the component of every probe is smaller.
 pub(crate) fn failure() -> f64 {
     (SHARE * (2.0 / std::f64::consts::PI).sqrt()).powi(PROBES as i32)
 }
 
-/// What the probes say about the eigenvalues of A. With C = PAP <= beta, P the projection away from a basis Q0 with
-/// H = Q0'A Q0 and residuals R: lambda_i(A) <= mu as soon as lambda_i(H + R'R / (mu - beta)) <= mu, mu > beta.
+/// Upper bounds of the eigenvalues of A. Let P be the projection on the complement of a basis Q0 with H = Q0'A Q0 and
+/// residuals R, and C = PAP <= beta. Then lambda_i(A) <= mu if lambda_i(H + R'R / (mu - beta)) <= mu and mu > beta.
 pub(crate) struct Ceiling {
     h: Block,
     residual_gram: Block,
@@ -47,8 +47,8 @@ impl Ceiling {
         self.uppers(i..i + 1)[0]
     }
 
-    /// Bounds on the eigenvalues with these indices, each good to about a thousandth of what it could be at best; a few
-    /// less when there are many. One decomposition narrows them all.
+    /// Bounds on the eigenvalues with these indices, each within about a thousandth of the best possible; some are less
+    /// sharp when there are many. Each decomposition improves them all.
     pub(crate) fn uppers(&self, indices: Range<usize>) -> Vec<f64> {
         let b = self.h.b();
         let inside = indices.start.min(b)..indices.end.min(b);
@@ -89,10 +89,10 @@ impl Ceiling {
     }
 }
 
-/// Lanczos recurrences of C = PAP, P the projection away from 1 and from a basis that was there before the probes.
+/// Lanczos recurrences of C = PAP, P the projection on the complement of 1 and of the basis at the start of the probes.
 pub(super) struct Probes {
     basis: Block,
-    /// |w| of each.
+    /// |w| of each probe.
     norms: Vec<f64>,
     /// The newest Lanczos vector of each probe.
     vectors: Block,
@@ -102,7 +102,7 @@ pub(super) struct Probes {
     /// Diagonal and off-diagonal of each tridiagonal matrix.
     alpha: Vec<Vec<f64>>,
     beta: Vec<Vec<f64>>,
-    /// H = Q0'A Q0 and R'R of the basis, as soon as they are known.
+    /// H = Q0'A Q0 and R'R of the basis; `None` until they are computed.
     inner: Option<(Block, Block)>,
 }
 
@@ -128,7 +128,7 @@ impl Probes {
         }
     }
 
-    /// Whether the recurrences have come to their end: there is nothing more to learn.
+    /// Whether all recurrences have ended: further steps cannot improve the bound.
     pub(super) fn is_done(&self) -> bool {
         self.beta.iter().zip(&self.alpha).all(|(b, a)| {
             let scale = a.iter().chain(b).fold(0.0f64, |m, v| m.max(v.abs()));
@@ -140,8 +140,8 @@ impl Probes {
         &self.basis
     }
 
-    /// Takes A times the basis, centred.
-    pub(super) fn learn(&mut self, images: &Block) {
+    /// Computes H and R'R from A times the basis, centred.
+    pub(super) fn set_basis_images(&mut self, images: &Block) {
         let mut h = linalg::inner_products(&self.basis, images);
         for j in 0..h.b() {
             for i in 0..j {
@@ -155,19 +155,19 @@ impl Probes {
         self.inner = Some((h, linalg::inner_products(&residuals, &residuals)));
     }
 
-    /// What is known about the operator that was applied.
+    /// The bounds after the steps so far.
     pub(super) fn ceiling(&self) -> Ceiling {
         let (h, residual_gram) = self.inner.clone().unwrap_or((Block::zeros(0, 0), Block::zeros(0, 0)));
         let beta = if self.inner.is_some() { self.bound() } else { f64::INFINITY };
         Ceiling { h, residual_gram, beta, steps: self.alpha[0].len() }
     }
 
-    /// The vectors that the operator is to be applied to.
+    /// The vectors for the next pass.
     pub(super) fn vectors(&self) -> &Block {
         &self.vectors
     }
 
-    /// Takes A times the vectors, and goes one step on.
+    /// Makes one Lanczos step from A times the vectors.
     pub(super) fn step(&mut self, mut images: Block) {
         project(&self.basis, &mut images);
         for j in 0..PROBES {
@@ -188,7 +188,7 @@ impl Probes {
         self.before.push(std::mem::replace(&mut self.vectors, images));
     }
 
-    /// What no eigenvalue of C exceeds, but for the probability [`failure`]. Infinite before the first step.
+    /// An upper bound of all eigenvalues of C, which fails with probability [`failure`]. Infinite before the first step.
     fn bound(&self) -> f64 {
         (0..PROBES).map(|j| self.bound_of(j)).fold(f64::NEG_INFINITY, f64::max)
     }
@@ -241,7 +241,7 @@ fn project(basis: &Block, block: &mut Block) {
     }
 }
 
-/// Gershgorin.
+/// An upper bound of the eigenvalues of the tridiagonal matrix, by Gershgorin's circles.
 fn tridiagonal_bound(alpha: &[f64], beta: &[f64]) -> f64 {
     let around = |i: usize| if i > 0 { beta[i - 1] } else { 0.0 } + if i + 1 < alpha.len() { beta[i] } else { 0.0 };
     (0..alpha.len()).map(|i| alpha[i] + around(i)).fold(f64::NEG_INFINITY, f64::max)

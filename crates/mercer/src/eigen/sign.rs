@@ -2,7 +2,7 @@
 
 use crate::block::Block;
 
-/// Entries this close to the largest count as ties, which the lowest index wins: rounding does not decide a sign.
+/// Entries this close to the largest count as ties, which the lowest index wins, so that rounding does not decide a sign.
 const TIE: f64 = 1e-9;
 
 /// Flips columns whose entry of largest magnitude is negative.

@@ -9,7 +9,7 @@ use crate::points::{Points, PointsRef};
 use crate::real::{Real, SQUARABLE, largest};
 use crate::rng::Rng;
 
-/// Pairs that decide which form of the kernel has the smaller entries.
+/// Number of pairs from which the form of the kernel with the smaller entries is chosen.
 const FORM_PAIRS: usize = 1000;
 
 /// A kernel whose parameters are all numbers, for points of d dimensions.
@@ -30,14 +30,14 @@ pub struct Bound {
     kernel: Kernel,
     choices: Vec<Choice>,
     d: usize,
-    /// Entries are evaluated as k - origin in models that centre (MATHS.md, M6).
+    /// Whether entries are evaluated as k - origin in models that centre (MATHS.md, M6).
     deviation: bool,
-    /// A point in the middle of the points, from which they are measured wherever the kernel allows it.
+    /// A point near the mean of the points, subtracted from them where the kernel allows it.
     shift: Vec<f64>,
 }
 
 impl Bound {
-    /// Binds `kernel` to the points that its automatic parameters are taken from.
+    /// Binds `kernel` to points, from which its automatic parameters are computed.
     ///
     /// # Errors
     /// When a parameter is outside its domain, or points are missing or not finite.
@@ -114,7 +114,7 @@ impl Bound {
         rounding::largest_value(&self.kernel, self.d, square)
     }
 
-    /// Whether f32 is good enough to find the way among points with |x|^2 <= `square`, for f64 to confirm.
+    /// Whether f32 is accurate enough for the first passes over points with |x|^2 <= `square`.
     pub(crate) fn allows_f32(&self, square: f64) -> bool {
         rounding::allows_f32(&self.kernel, self.d, square)
     }
@@ -124,13 +124,13 @@ impl Bound {
         self.deviation
     }
 
-    /// A point in the middle of the points, on a coarse grid: linear terms are measured from it in models that centre
-    /// (MATHS.md, M6), and distances of many points, which do not depend on it.
+    /// A point near the mean of the points, on a coarse grid. It is subtracted from points before linear terms are computed
+    /// in models that centre (MATHS.md, M6), and before distances of many points, which do not depend on it.
     pub fn shift(&self) -> &[f64] {
         &self.shift
     }
 
-    /// Whether a leaf is a smooth function of the squared distance of the points as they are.
+    /// Whether a leaf is a smooth function of the squared distance of the points themselves, without a lens.
     pub(crate) fn uses_plain_distances(&self) -> bool {
         let plain =
             |leaf: &Leaf| leaf.statistic() == Statistic::SquaredDistance && matches!(leaf.slope(), Slope::At(_));
@@ -141,7 +141,8 @@ impl Bound {
         has_linear_term(&self.kernel)
     }
 
-    /// Wide kernels are 1 plus a small number: the small number alone has the digits that survive centring.
+    /// Whether to evaluate k - origin. Values of a wide kernel are 1 plus a small number, and centring removes the 1. If the
+    /// small number is computed alone, it has more digits.
     fn deviations_are_smaller(&self, x: &Points<f64>) -> bool {
         let Some(kernel) = without_linear_terms(&self.kernel) else { return false };
         let origin = super::tile::origin(&kernel);
@@ -160,8 +161,8 @@ impl Bound {
     }
 }
 
-/// The mean, rounded to a 256th of the spread of each coordinate (to a power of two): whole numbers and short fractions
-/// stay exactly what they are when it is subtracted.
+/// The mean, each coordinate rounded to a multiple of a power of two of about a 256th of its spread. Subtracting it from
+/// whole numbers and short fractions is then exact.
 fn middle_point(x: &Points<f64>) -> Vec<f64> {
     let mean = x.mean();
     let mut spread = vec![0.0f64; x.d()];
@@ -198,7 +199,7 @@ pub(crate) fn check_domain<T: Real>(kernel: &Kernel, x: PointsRef<'_, T>) -> Res
     }
 }
 
-/// Whether a sum has a linear term, whose Gram matrix may be measured from any point when it is centred.
+/// Whether a sum has a linear term. Any point may be subtracted before its Gram matrix is computed, if that is then centred.
 fn has_linear_term(kernel: &Kernel) -> bool {
     match kernel {
         Kernel::Leaf(leaf) => matches!(leaf, Leaf::Linear(_)),
@@ -208,7 +209,7 @@ fn has_linear_term(kernel: &Kernel) -> bool {
     }
 }
 
-/// What is left of a sum when its linear terms, which are measured from the mean anyway, are taken out.
+/// The sum without its linear terms, from which the mean is subtracted anyway.
 fn without_linear_terms(kernel: &Kernel) -> Option<Kernel> {
     match kernel {
         Kernel::Leaf(Leaf::Linear(_)) => None,

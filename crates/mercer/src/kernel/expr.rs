@@ -15,7 +15,7 @@ use super::registry;
 use crate::error::{Error, ErrorKind, Result};
 use crate::real::shortest;
 
-/// Deeper nesting than anyone writes; keeps the recursion of reader and printer bounded.
+/// The deepest nesting allowed. It bounds the recursion of reader and printer, and is deeper than any useful expression.
 pub(super) const MAX_DEPTH: usize = 64;
 
 impl fmt::Display for Kernel {

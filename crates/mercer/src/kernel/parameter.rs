@@ -25,7 +25,7 @@ pub enum Gamma {
     OverSigma2(f64),
     /// sigma2 in exp(-d2 / (2 sigma2)): gamma = 1 / (2 sigma2).
     Over2Sigma2(f64),
-    /// One over the median of the kernel's own statistic (|x-y|^2, say) over pairs of points.
+    /// One over the median of the kernel's statistic, such as |x-y|^2, over pairs of points.
     Median,
     /// 1 / (d v), v the variance of all values together (scikit-learn's `scale`).
     Scale,
@@ -110,9 +110,9 @@ pub enum Value {
     Number(f64),
     /// A number per dimension.
     Numbers(Vec<f64>),
-    /// One of a few words that are no rule: the smoothness `3/2`.
+    /// One of a few words that are not rules, such as the smoothness `3/2`.
     Word(&'static str),
-    /// A rule that finds the number from the data: `median`.
+    /// A rule that finds the number from the data, such as `median`.
     Rule(&'static str),
 }
 
@@ -142,13 +142,13 @@ impl fmt::Display for Value {
 pub struct Entry {
     /// The name it is printed with.
     pub name: &'static str,
-    /// Other names it is known by.
+    /// Its other names.
     pub aliases: &'static [&'static str],
     /// Its formula.
     pub formula: &'static str,
     /// Whether all its Gram matrices are positive semi-definite; a constraint is stated in `about`.
     pub psd: bool,
-    /// Which points it takes.
+    /// The points that it is defined for.
     pub domain: Domain,
     /// When to use it.
     pub about: &'static str,
@@ -173,17 +173,17 @@ pub enum Domain {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What its value may be.
+    /// The kind of its value.
     pub kind: ParameterKind,
-    /// Its value when none is given, as text; empty when another parameter takes its place.
+    /// Its default as text; empty for another way to write a parameter that has a default.
     pub default: &'static str,
-    /// What a number must satisfy, besides being finite.
+    /// The condition on a number, besides being finite.
     pub constraint: &'static str,
-    /// Whether a number satisfies it.
+    /// Returns whether a number satisfies the condition.
     pub holds: fn(f64) -> bool,
     /// The values that are worth trying, for sliders.
     pub range: Range,
-    /// What it does.
+    /// Its effect.
     pub about: &'static str,
 }
 
@@ -192,7 +192,7 @@ pub struct Parameter {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Range {
-    /// From what its rule finds, divided by the factor, to that times the factor, in equal ratios.
+    /// From the automatic value divided by the factor to the automatic value times the factor, in equal ratios.
     Around {
         /// The factor.
         factor: f64,
@@ -215,16 +215,16 @@ pub enum Range {
     },
     /// One of these.
     Choices {
-        /// As they are written.
+        /// The words.
         choices: &'static [&'static str],
     },
 }
 
-/// Widths are worth trying far to both sides of what the data suggests: at the ends every kernel is linear, or sees each
-/// point alone.
+/// The range of a width extends far to both sides of the automatic value. At one end every kernel is nearly linear, at the
+/// other every point is far from all others.
 pub(super) const WIDTHS: Range = Range::Around { factor: 256.0 };
 
-/// What the value of a parameter may be.
+/// The kind of value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParameterKind {
@@ -234,7 +234,7 @@ pub enum ParameterKind {
     Whole,
     /// A number, `median`, `scale` or `1/d`.
     Gamma,
-    /// A number, `scale` or `1/d` (a median of dot products means nothing).
+    /// A number, `scale` or `1/d`; not `median`, since a median of dot products is not a scale.
     DotGamma,
     /// A number or `median`.
     Length,
@@ -290,7 +290,7 @@ pub(super) struct Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    /// Of these parameters, which stand for the same thing, the one that is given.
+    /// Of these parameters, which are alternatives, the one that is given.
     ///
     /// # Errors
     /// When more than one is.
@@ -362,7 +362,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// Which of these words it is.
+    /// The index of the value among these words.
     pub(super) fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<T> {
         let text = self.text(name);
         words.iter().find(|(word, _)| *word == text).map_or_else(|| self.refuse(name, ""), |(_, v)| Ok(*v))

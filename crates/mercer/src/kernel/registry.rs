@@ -1,4 +1,4 @@
-//! The one table of kernels, by name. Every front and every page reads it.
+//! The table of kernels, by name. All fronts and documents are made from it or tested against it.
 
 pub use super::kernels::KERNELS;
 pub use super::parameter::{Domain, Entry, Parameter, ParameterKind, Range, Value};
@@ -25,7 +25,7 @@ pub fn entry(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// The kernel called `name` with `given` arguments as written; what is not given takes its default.
+/// The kernel called `name` with the `given` arguments as text, and defaults for the others.
 pub(crate) fn build(name: &str, given: &[(String, String)]) -> Result<Leaf> {
     let entry = entry(name)?;
     for (at, (parameter, _)) in given.iter().enumerate() {

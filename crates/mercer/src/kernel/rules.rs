@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 use crate::points::Points;
 use crate::rng::Rng;
 
-/// Up to this many points the median is over all pairs; beyond, over [`SAMPLED_PAIRS`] random ones.
+/// Up to this many points the median is over all pairs; for more, over [`SAMPLED_PAIRS`] random ones.
 const EXACT_MEDIAN_POINTS: usize = 2000;
 const SAMPLED_PAIRS: usize = 1_000_000;
-/// One fixed seed, so that every front finds the same automatic parameters.
+/// The seed is fixed, so that all fronts find the same automatic parameters.
 pub(super) const SEED: u64 = 0x6d65_7263_6572;
 
 /// The value that was found for an automatic parameter of a kernel.
@@ -42,7 +42,7 @@ impl std::fmt::Display for Choice {
     }
 }
 
-/// Finds parameters from points, and notes what it found.
+/// Finds parameters from points, and records the values found.
 pub(crate) struct Rules<'a> {
     x: &'a Points<f64>,
     pub(super) choices: Vec<Choice>,
@@ -104,8 +104,8 @@ pub(super) fn pair(rng: &mut Rng, n: usize) -> (usize, usize) {
     (i, (i + 1 + rng.below(n - 1)) % n)
 }
 
-/// The median of the statistic over pairs of points, over the positive ones where the median itself is 0
-/// (more than half of the pairs being equal points), and 0 when all points are equal.
+/// The median of the statistic over pairs of points. If it is 0, because more than half of the pairs are equal points, the
+/// median of the positive values; 0 if all points are equal.
 fn median(statistic: Statistic<'_>, x: &Points<f64>) -> (f64, &'static str) {
     let n = x.n();
     let mut values: Vec<f64> = if n <= EXACT_MEDIAN_POINTS {

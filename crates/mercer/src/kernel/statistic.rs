@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-/// What a kernel sees of a pair of points.
+/// The number of a pair of points that a kernel is a function of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic<'a> {
     /// x.y
@@ -52,7 +52,7 @@ pub(crate) enum Lens {
 }
 
 impl Lens {
-    /// The number of dimensions that points of d dimensions have behind the lens.
+    /// The number of dimensions of the images of points of d dimensions.
     pub(crate) fn dimensions(&self, d: usize) -> usize {
         match self {
             Lens::Plain | Lens::Unit | Lens::Scaled(_) => d,
@@ -156,7 +156,7 @@ impl Statistic<'_> {
         }
     }
 
-    /// How tiles compute it: the map of the points and what is computed of a pair of mapped points.
+    /// The way tiles compute it: the map of the points, and the product or distance of a pair of mapped points.
     pub(crate) fn by_tiles(self) -> (Lens, Pairing) {
         match self {
             Statistic::Dot => (Lens::Plain, Pairing::Dot),
@@ -208,8 +208,8 @@ fn chi_squared(a: f64, b: f64) -> f64 {
     if total > 0.0 { (a - b) / total * (a - b) } else { 0.0 }
 }
 
-/// The sum of f over coordinates, in eight interleaved parts so that it vectorises; the order depends on the
-/// length alone, so that a pair gives the same bits wherever it stands.
+/// The sum of f over coordinates, in eight interleaved parts so that it vectorises. The order depends on the length alone,
+/// so that a pair gives the same bits at any position in a tile.
 #[inline(always)]
 fn sum(x: &[f64], y: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
     const LANES: usize = 8;

@@ -14,13 +14,13 @@ use crate::op::{Gram, SymOp};
 use crate::points::Points;
 use crate::wire::{Reader, Writer, damaged};
 
-/// Rows that tell about where all kernel rows are.
-const TELLING: usize = 8 * LARGE_TILE;
-/// Where the eigenvalues of W reach down to this share of the largest, c is summed and f found at the end; in f32 down to the
-/// second one.
+/// Number of sampled rows whose kernel values estimate the mean kernel row (`shift`).
+const SHIFT_ROWS: usize = 8 * LARGE_TILE;
+/// If the smallest eigenvalue of W is at least this share of the largest, c is summed and mapped to f at the end; the second
+/// number is the limit in f32.
 const RAW: f64 = 1e-7;
 const RAW_F32: f64 = 1e-6;
-/// Below this share of the largest, eigenvalues of W are rounding, and left out.
+/// Eigenvalues of W below this share of the largest are rounding, and are dropped.
 const CUT: f64 = 1e-12;
 /// The name of a basis in its bytes.
 const NAME: &str = "landmarks";
@@ -48,19 +48,19 @@ pub struct LandmarkBasis {
     pub(super) columns: Rows,
     pub(super) columns32: Option<Rows<f32>>,
     pub(super) m: usize,
-    /// About the mean of the kernel rows: what is subtracted before anything is summed.
+    /// An estimate of the mean kernel row, subtracted before summing.
     pub(super) shift: Vec<f64>,
     /// V L^-1/2, a column per feature.
     pub(super) map: Block,
     /// Whether f is summed in place of c.
     pub(super) mapped: bool,
-    /// A number that stands for all of this.
+    /// A fingerprint of the fields above.
     pub(super) key: u64,
 }
 
 impl LandmarkBasis {
-    /// Of a bound kernel; the landmarks, the rows for which the error is measured, and rows that are about where all are, as
-    /// the kernel sees them.
+    /// Builds the basis of a bound kernel from the landmarks, the rows for which the error is measured, and the rows that
+    /// estimate the shift, all standardised.
     pub(super) fn new(
         bound: Bound,
         standardise: Option<Standardise>,
@@ -132,7 +132,7 @@ impl LandmarkBasis {
         self.bound.choices()
     }
 
-    /// Features that are summed.
+    /// The number of features that are summed.
     pub(super) fn width(&self) -> usize {
         if self.mapped { self.map.b() } else { self.m }
     }
@@ -208,7 +208,7 @@ impl LandmarkBasis {
 
 /// The mean of the kernel values of rows with each landmark.
 fn mean_row(bound: &Bound, landmarks: &Points<f64>, rows: &Points<f64>, exec: &Exec) -> Vec<f64> {
-    let (n, m) = (rows.n().min(TELLING), landmarks.n());
+    let (n, m) = (rows.n().min(SHIFT_ROWS), landmarks.n());
     let method = DistanceMethod::of(m);
     let rows = Rows::new(bound, Points::from_fn(n, rows.d(), |i, j| rows.row(i)[j]), method);
     let landmarks = Rows::new(bound, landmarks.clone(), method);

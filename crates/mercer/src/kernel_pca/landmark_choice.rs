@@ -1,4 +1,4 @@
-//! Choosing landmarks: kernel PCA by landmarks, where the exact one is out of reach or more than is needed.
+//! The choice of landmarks, for kernel PCA by landmarks.
 
 use super::landmark_basis::LandmarkBasis;
 use super::landmark_state::LandmarkState;
@@ -20,16 +20,17 @@ use crate::survey::Survey;
 
 /// Rows of the data for which the error is measured.
 pub(super) const SAMPLED: usize = 64;
-/// Rows that landmarks are chosen from, per landmark, and at least.
+/// Rows that landmarks are chosen from: this many per landmark, and at least this many.
 const PER_LANDMARK: usize = 8;
 const LEAST_SAMPLE: usize = 4000;
-/// From so many points on, kernel values with landmarks are computed in f32 where that is good enough.
+/// From this number of points on, kernel values with landmarks are computed in f32 if that is accurate enough.
 const SUMS_IN_F32_FROM: u64 = 50_000;
-/// The share of a stated trace error that the sample has to be below, since it flatters itself.
+/// The trace error of the sample must be below this share of the stated one, since landmarks chosen from the sample
+/// explain it better than the other points.
 const MARGIN: f64 = 0.8;
 
 impl KernelPca {
-    /// What to say when a stated trace error was not reached.
+    /// The note for a stated trace error that was not reached.
     pub(super) fn unreached(&self, found: &Approximation) -> Vec<String> {
         let Approx::Landmarks(Landmarks::TraceError(stated)) = self.approx else { return Vec::new() };
         let (m, reached) = (found.landmarks(), found.trace_share());
@@ -47,8 +48,8 @@ impl KernelPca {
         wanted.saturating_add(SAMPLED)
     }
 
-    /// The landmarks and all else that stays fixed while points go by in batches, from a survey of them. Automatic parameters
-    /// of the kernel are taken from the sample.
+    /// Returns the landmarks and everything else that stays fixed while the batches are read, from a survey of the points.
+    /// Automatic parameters of the kernel are computed from the sample.
     ///
     /// # Errors
     /// Fewer than two points, a kernel that is not positive semi-definite, or parameters outside their domain.
@@ -76,7 +77,7 @@ impl KernelPca {
         })
     }
 
-    /// From a sample in random order, as the kernel sees it.
+    /// As [`KernelPca::basis`], from a sample in random order, standardised for the kernel.
     fn basis_of(
         &self,
         bound: Bound,
@@ -89,7 +90,7 @@ impl KernelPca {
         exec.report(Progress::Landmarks);
         let mut rng = Rng::new(exec.seed_value() ^ 0x6c61_6e64);
         let n = sample.n();
-        // The last rows are for measuring, where there are enough of them.
+        // If there are enough rows, the last ones are not used for landmarks: the error is measured on them.
         let m = landmarks.count(n);
         let measured = SAMPLED.min(n);
         let rest = if n >= m + measured { n - measured } else { n };
@@ -116,7 +117,7 @@ impl KernelPca {
         LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), f32, exec)
     }
 
-    /// Points that are all here: the same two steps, and, for a stated trace error, more landmarks until it is reached.
+    /// Fits points in memory: the same two passes and, for a stated trace error, more landmarks until it is reached.
     pub(super) fn fit_landmarks<T: Real>(
         &self,
         x: PointsRef<'_, T>,
@@ -150,14 +151,14 @@ impl KernelPca {
             if m >= most || *share <= landmarks::LEAST_SHARE {
                 return Ok(model); // with a note that it is not reached
             }
-            // Where the sample has nothing more to give, the last word comes soon.
+            // If the last attempt added no landmark, the aim is lowered a thousandfold, so that the loop ends soon.
             let closer = if m > before { (0.7 * stated / reached).min(0.7) } else { 1e-3 };
             (aim, before) = (Landmarks::TraceError(share * closer), m);
         }
     }
 }
 
-/// The share of k(x, x) that is variance, about the mean behind the kernel: from a thousand pairs.
+/// An estimate of tr HKH / tr K from a thousand pairs of points.
 fn centred_share(bound: &Bound, points: &Points<f64>) -> f64 {
     let mut rng = Rng::new(0x7368_6172);
     let (mut own, mut between) = (0.0, 0.0);
@@ -169,7 +170,7 @@ fn centred_share(bound: &Bound, points: &Points<f64>) -> f64 {
     if own > 0.0 { (1.0 - between / own).clamp(1e-6, 1.0) } else { 1.0 }
 }
 
-/// So many rows in random order.
+/// A sample of this many rows, in random order.
 fn shuffled<T: Real>(x: PointsRef<'_, T>, size: usize, seed: u64) -> Points<f64> {
     let mut rng = Rng::new(seed ^ 0x7368_7566);
     let mut order: Vec<usize> = (0..x.n()).collect();

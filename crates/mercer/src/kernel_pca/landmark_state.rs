@@ -1,12 +1,12 @@
-//! Kernel PCA by landmarks of points that come in batches (MATHS.md, M20).
+//! Sums over batches of points, for kernel PCA by landmarks (MATHS.md, M20).
 //!
 //! ```text
 //! c(x) = (k(x, l_1), ..., k(x, l_m))        W = K(landmarks, landmarks) = V L V'        f(x) = L^-1/2 V' c(x)
-//! K ~ FF', and what is left, E = K - FF', is positive semi-definite: its trace, sum k(x, x) - |f(x)|^2, bounds all errors
+//! K ~ FF'. The error E = K - FF' is positive semi-definite: its trace, sum k(x, x) - |f(x)|^2, bounds all errors
 //! ```
 //!
-//! What is summed over the points is c c' less a fixed shift: f is a linear map of c, which is applied once, at the end.
-//! Where W is nearly singular that would lose digits, and f itself is summed, which then has few entries.
+//! The sums are of c c', with a fixed shift subtracted from c. f is a linear map of c, which is applied once, at the end.
+//! If W is nearly singular this would lose digits. Then f itself is summed, which has few entries in that case.
 
 use rayon::prelude::*;
 
@@ -23,16 +23,15 @@ use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
 /// Rows whose features are computed and summed together: a few tiles for each of a few threads.
 pub(super) const ROWS: usize = 8 * LARGE_TILE;
-/// Landmarks whose kernel values are one thread's work.
+/// Landmarks per unit of work of a thread.
 const STRIP: usize = 96;
 /// The name of a state in its bytes.
 const NAME: &str = "landmark kernel PCA";
 
-/// What is known of points by their kernel values with landmarks: sums over the points, whose size does not depend on how
-/// many there are.
+/// Sums over points of their kernel values with landmarks. Their size does not depend on the number of points.
 ///
-/// States of parts of the data merge into that of the whole by addition.
-/// [`KernelPca::finish`](crate::KernelPca::finish) makes a model of one.
+/// The states of parts of the data are added to get the state of all.
+/// [`KernelPca::finish`](crate::KernelPca::finish) computes a model from a state.
 ///
 /// # Example
 /// ```
@@ -54,16 +53,16 @@ const NAME: &str = "landmark kernel PCA";
 #[derive(Clone, Debug, PartialEq)]
 pub struct LandmarkState {
     key: u64,
-    /// How many features a point has.
+    /// The number of features of a point.
     features: usize,
-    /// A point stands here as its features less their shift, its kernel values with the rows for which the error is measured,
-    /// and a 1: these are the sums of all products of two of them (lower half).
+    /// The lower half of sum v v'. The vector v of a point has its features less their shift, its kernel values with the
+    /// rows for which the error is measured, and a 1.
     products: Block,
     /// Sum of k(x, x).
     pub(super) own: f64,
 }
 
-/// Room for what is computed of a few rows, kept for the next.
+/// Buffers for a few rows, reused for the next ones.
 struct Room<T> {
     values: Vec<T>,
     mapped: Vec<T>,
@@ -89,7 +88,7 @@ impl LandmarkState {
         self.products.at(self.last(), self.last()) as u64
     }
 
-    /// Where the 1 of a point stands.
+    /// The index of the 1 in the vector of a point.
     fn last(&self) -> usize {
         self.products.n() - 1
     }
@@ -99,7 +98,7 @@ impl LandmarkState {
         (0..self.features).map(|j| self.products.at(self.last(), j)).collect()
     }
 
-    /// Sums of the products of two of these.
+    /// Sums of the products of two features less their shift.
     pub(super) fn scatter(&self) -> Block {
         Block::from_fn(self.features, self.features, |i, j| self.products.at(i.max(j), i.min(j)))
     }
@@ -112,11 +111,11 @@ impl LandmarkState {
         (plain, Block::from_fn(rows.len(), self.features, |i, j| self.products.at(rows.start + i, j)))
     }
 
-    /// Takes a batch of points.
+    /// Adds a batch of points.
     ///
     /// # Errors
-    /// When the basis is another, the points have other dimensions, or values or kernel values are not finite; the state is
-    /// then as it was.
+    /// When the basis is not the one of this state, the points have another number of columns, or values or kernel values
+    /// are not finite. The state is then unchanged.
     pub fn update<'a, T: Real>(
         &mut self,
         basis: &LandmarkBasis,
@@ -163,7 +162,7 @@ impl LandmarkState {
         Ok(())
     }
 
-    /// Adds what a few rows give.
+    /// Adds a few rows.
     fn add_rows<T: Real>(
         &mut self,
         basis: &LandmarkBasis,
@@ -174,8 +173,8 @@ impl LandmarkState {
     ) {
         let (n, width) = (rows.n(), columns.n());
         let Room { values, mapped, product, tiles } = room;
-        // A column for each landmark with its kernel values less the shift, for each row for which the error is measured with
-        // its plain ones, and one of 1.
+        // A column of kernel values less the shift for each landmark, a column of kernel values for each row for which the
+        // error is measured, and a column of ones.
         values.resize(n * (width + 1), T::ZERO);
         let (kernel, ones) = values.split_at_mut(n * width);
         ones.fill(T::ONE);
@@ -202,7 +201,7 @@ impl LandmarkState {
     /// Adds the points of another state.
     ///
     /// # Errors
-    /// When it is of other landmarks. The state is then unchanged.
+    /// When it belongs to other landmarks. The state is then unchanged.
     pub fn merge(&mut self, other: &LandmarkState) -> Result<()> {
         if self.key != other.key || self.sizes() != other.sizes() {
             return Err(Error::inconsistent("states of different landmarks cannot be merged"));

@@ -32,7 +32,7 @@ pub struct KernelPcaModel {
     pub(super) definiteness: Option<Definiteness>,
     /// The mean of all entries of the Gram matrix.
     pub(super) grand_mean: f64,
-    /// What features are weighted with for the mean of k(x, .) over the fitted points; `None` where they are its terms.
+    /// The weights of the features in the mean of k(x, .) over the fitted points; `None` for equal weights.
     pub(super) mean_weights: Option<Vec<f64>>,
     pub(super) notes: Vec<String>,
 }
@@ -55,14 +55,14 @@ pub struct KernelPcaParts {
     /// The kernel with numbers only; `None` for a model of a given Gram matrix.
     pub kernel: Option<Kernel>,
     pub deviation: bool,
-    /// The point in the middle that points are measured from; empty for a model of a given Gram matrix.
+    /// The point near the mean that is subtracted from points; empty for a model of a given Gram matrix.
     pub shift: Vec<f64>,
     pub standardise: Option<Standardise>,
-    /// The fitted points or landmarks as the kernel sees them, of no dimensions for a model of a given Gram matrix.
+    /// The fitted points or landmarks, standardised for the kernel; without columns for a model of a given Gram matrix.
     pub points: Points<f64>,
     /// Number of fitted points.
     pub n: usize,
-    /// For a model of landmarks, what their kernel values are weighted with for the mean over the fitted points.
+    /// For a model of landmarks, the weights of their kernel values in the mean over the fitted points.
     pub mean_weights: Option<Vec<f64>>,
     /// alpha, a row per fitted point or landmark.
     pub weights: Points<f64>,
@@ -279,8 +279,8 @@ impl KernelPcaModel {
         &self.certificate
     }
 
-    /// Returns whether the centred Gram matrix is positive semi-definite, and its negative mass when it is not; `None` where only
-    /// the leading eigenvalues were computed.
+    /// Returns whether the centred Gram matrix is positive semi-definite, and its negative mass if it is not; `None` if
+    /// only the leading eigenvalues were computed.
     pub fn definiteness(&self) -> Option<&Definiteness> {
         self.definiteness.as_ref()
     }
@@ -296,7 +296,7 @@ impl KernelPcaModel {
         self.projection.weights()
     }
 
-    /// What the kernel values with fitted point or landmark i are weighted with for the mean over the fitted points.
+    /// The weight of the kernel values with fitted point or landmark i in the mean over the fitted points.
     pub(crate) fn mean_weight(&self, i: usize) -> f64 {
         self.mean_weights.as_ref().map_or(1.0 / self.alpha().n() as f64, |weights| weights[i])
     }
@@ -311,7 +311,7 @@ impl KernelPcaModel {
     /// scores of the landmarks. The entry of largest magnitude of a component is positive.
     pub fn scores(&self) -> Points<f64> {
         if let (false, Features::Kernel { bound, rows, form, .. }) = (self.is_exact(), self.projection.features()) {
-            // They are standardised already.
+            // The stored points are standardised already.
             let (bound, rows, form) = (bound.clone(), rows.clone(), *form);
             let (points, standardise) = (rows.points().clone(), None);
             let features = Features::Kernel { bound, rows, standardise, form };
@@ -340,8 +340,7 @@ impl KernelPcaModel {
     }
 
     /// Returns the squared distance of each point to its projection on the components, in the feature space of the kernel
-    /// (MATHS.md, M12): k~(x,x) less the squared scores, 0 up to rounding where nothing is left. Over the fitted points
-    /// these sum to [`Spectrum::discarded`].
+    /// (MATHS.md, M12): k~(x,x) less the squared scores. Over the fitted points these sum to [`Spectrum::discarded`].
     ///
     /// # Errors
     /// As [`KernelPcaModel::transform`], and for a model of a Gram matrix, for which k(x,x) is not known.

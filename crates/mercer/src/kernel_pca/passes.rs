@@ -14,7 +14,7 @@ use crate::op::mean;
 use crate::plan::{PassPlan, Replan};
 use crate::spectrum::{Components, Matrix, Spectrum};
 
-/// What is known of an operator before and after the passes.
+/// Properties of a Gram operator that a search and its error bounds need besides the products.
 pub(super) struct Facts {
     pub(super) diagonal: Vec<f64>,
     /// Whether no eigenvalue is negative, by the kernel's formula.
@@ -35,7 +35,7 @@ impl Facts {
         norm.map_or_else(of_diagonal, |norm| self.diagonal.iter().map(|v| v.abs() / n).sum::<f64>().max(norm / n))
     }
 
-    /// What rounding can do to an eigenvalue, in f64.
+    /// A bound on the rounding error of an eigenvalue in f64.
     pub(super) fn rounding(&self, norm: Option<f64>, largest: f64) -> f64 {
         let size = self.size(norm, largest);
         rounding_of_products(self.diagonal.len(), (self.entry_errors)(size).0, size, f64::EPSILON, LARGE_TILE)
@@ -50,16 +50,16 @@ impl Facts {
     }
 }
 
-/// What a search ends with.
+/// The result of a search.
 pub(super) enum Outcome {
-    /// Pairs, of which so many are components.
+    /// Eigenpairs, and the number of components among them.
     Found(Box<Found>, usize),
     /// Another plan is needed.
     Again(Replan),
 }
 
 impl KernelPca {
-    /// The pairs that the plan asks for. `made` counts the passes of all searches for one result.
+    /// Searches for the number of eigenpairs in the plan. `made` counts the passes of all searches for one result.
     pub(super) fn search(
         &self,
         problem: &Problem<'_>,
@@ -87,13 +87,13 @@ impl KernelPca {
             let k = self.components.count(&values, total, k);
             return Ok(Outcome::Found(Box::new(found), k));
         }
-        // None of the others is larger than the last: so many of them are needed at least.
+        // None of the other eigenvalues is larger than the last one found, so at least this many more are needed.
         let missing = ((share * total - sum) / values[k - 1].max(f64::MIN_POSITIVE)).ceil();
         let next = (2 * k).max(k.saturating_add(missing as usize)).min(n - 1);
         Ok(Outcome::Again(Replan::Components(next)))
     }
 
-    /// From the pairs on, line by line as in the textbook.
+    /// Computes the model from the eigenpairs, line by line as in the textbook.
     pub(super) fn finish_found(
         &self,
         features: Features,
@@ -108,7 +108,7 @@ impl KernelPca {
         check_range(n, size)?;
         let rounding = facts.rounding(found.norm, largest);
         let centred_norm = found.norm.map(|all| {
-            // |HKH|^2 = |K|^2 - 2 n |kbar|^2 + n^2 kbar^2, and what rounding can have taken from it
+            // |HKH|^2 = |K|^2 - 2 n |kbar|^2 + n^2 kbar^2, plus an allowance for rounding
             let (n, scale) = (n as f64, if all > 0.0 { all } else { 1.0 });
             let of_means: f64 = means.iter().map(|m| (m / scale).powi(2)).sum();
             all * ((1.0 - 2.0 * n * of_means + (n * (grand_mean / scale)).powi(2)).max(0.0) + n * f64::EPSILON).sqrt()

@@ -1,4 +1,4 @@
-//! Exact kernel PCA of points that lie elsewhere: passes over pairs of blocks of rows, made by whoever has them
+//! Exact kernel PCA of points on other machines: passes over pairs of blocks of rows, made by the machines that hold them
 //! (MATHS.md, M21).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,9 +67,9 @@ pub struct RowBlock<'a> {
 pub struct PassState {
     /// For each block the sums of its rows.
     sums: BTreeMap<u64, Points<f64>>,
-    /// Pairs that were seen, the larger number first.
+    /// Pairs that were added, the larger number first.
     pairs: Vec<(u64, u64)>,
-    /// The sum of the squares of the entries that were seen, both halves.
+    /// The sum of the squares of the entries of these pairs, both halves.
     squares: f64,
 }
 

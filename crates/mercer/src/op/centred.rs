@@ -53,7 +53,7 @@ pub(crate) fn mean(v: &[f64]) -> f64 {
     if scale == 0.0 {
         return 0.0;
     }
-    // Each value is divided first: a sum of huge values does not overflow.
+    // Each value is divided first, so that a sum of huge values does not overflow.
     let share = 1.0 / n;
     let sum = |about: f64| v.chunks(256).map(|c| sum_of(c, |x| (x - about) * share)).sum::<f64>();
     let rough = sum(0.0);
@@ -83,7 +83,7 @@ pub fn centre(k: &mut Block) -> (Vec<f64>, f64) {
     let (means, grand) = means(k);
     for j in 0..k.b() {
         for (i, v) in k.col_mut(j).iter_mut().enumerate() {
-            // The two row means are added first: (i, j) and (j, i) get the same bits.
+            // The two row means are added first, so that (i, j) and (j, i) get the same bits.
             *v = *v - (means[i] + means[j]) + grand;
         }
     }

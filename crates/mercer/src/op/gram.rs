@@ -1,4 +1,4 @@
-//! The Gram operator of a kernel on points, evaluated tile by tile and never stored unless asked for.
+//! The Gram operator of a kernel on points. It is computed tile by tile, and stored only on request.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ impl Gram {
         Gram { rows, bound: bound.clone(), form: Form::Value, cache: None, extent }
     }
 
-    /// The same operator up to terms that centring removes, with smaller entries and so with more digits (MATHS.md, M6).
+    /// The same operator up to terms that centring removes (MATHS.md, M6). Its smaller entries have more digits.
     pub fn up_to_centring(mut self) -> Self {
         self.form = Form::UpToCentring;
         self
@@ -146,13 +146,13 @@ impl<T: Real> Gram<T> {
         &self.extent
     }
 
-    /// Caches computed tiles, up to so many bytes.
+    /// Caches computed tiles, up to this many bytes.
     pub(crate) fn cached(mut self, bytes: u128) -> Self {
         self.cache(bytes);
         self
     }
 
-    /// Caches computed tiles, up to so many bytes, unless they are cached already.
+    /// Caches computed tiles, up to this many bytes, unless they are cached already.
     pub(crate) fn cache(&mut self, bytes: u128) {
         if self.cache.is_none() {
             self.cache = Cache::new(self.rows.n(), bytes);
@@ -164,7 +164,7 @@ impl<T: Real> Gram<T> {
         self.bound.entry_error(&self.extent, size, T::EPSILON)
     }
 
-    /// The share of points that are too far out for products.
+    /// The share of points too far from the middle for distances by products.
     pub(crate) fn far_share(&self) -> f64 {
         self.rows.far_share()
     }
@@ -190,7 +190,7 @@ impl<T: Real> Gram<T> {
         }
     }
 
-    /// Which entry of a row is not finite.
+    /// The error that names the entry of a row that is not finite.
     fn not_finite(&self, row: usize, exec: &Exec) -> ErrorKind {
         let mut value = [T::ZERO];
         let mut scratch = Scratch::new();
@@ -240,11 +240,11 @@ impl<T: Real> SymOp for Gram<T> {
         Ok(Some(own.collect()))
     }
 
-    /// Each tile of one half is computed once.
+    /// Computes each tile of the lower half once.
     fn to_matrix(&self, exec: &Exec) -> Result<Block> {
         let n = self.rows.n();
         let mut matrix = Block::zeros(n, n);
-        // A strip of TILE columns is contiguous: threads write to strips of their own.
+        // A strip of TILE columns is contiguous, so that each thread can write to its own strips.
         matrix.as_mut_slice().par_chunks_mut(n * TILE).enumerate().try_for_each(|(strip, out)| -> Result<()> {
             exec.check_cancelled()?;
             let cols = strip * TILE..n.min((strip + 1) * TILE);

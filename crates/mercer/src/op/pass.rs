@@ -1,10 +1,10 @@
 //! One pass over the tiles of a symmetric matrix: Y = A X.
 //!
-//! The rows are cut into an odd number p of groups. Round r takes the pairs of groups (i, j) with i + j = r (mod p): each
-//! group stands in one pair of a round, so that the pairs can be worked on side by side, and over all rounds each pair of
-//! groups comes once. A tile is used twice, as A_ij and as A_ji. A row of Y collects its sums round by round: in the
-//! same order, and so with the same bits, whoever does the work. Threads take the pairs one after the other; a pair waits
-//! for its two groups to be done with the round before, not for the others.
+//! The rows are cut into an odd number p of groups. Round r takes the pairs of groups (i, j) with i + j = r (mod p). Each
+//! group is in one pair of a round, so that the pairs of a round can be processed in parallel. Over all rounds each pair of
+//! groups occurs once. A tile is used twice, as A_ij and as A_ji. A row of Y is summed round by round: always in the same
+//! order, and so with the same bits on any number of threads. Threads take the pairs in order. A pair waits until its two
+//! groups have finished the previous round, and for no other group.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -23,23 +23,24 @@ use crate::linalg;
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
-/// From so many rows on, tiles have so many rows and columns, and rows are cut into at most so many groups, an odd number:
-/// enough for many threads, few enough that they seldom wait for each other.
+/// Number of rows, size of a tile and largest number of groups: from this many rows on, tiles have this many rows and
+/// columns, and rows are cut into at most this many groups, an odd number. The groups are enough for many threads, and few
+/// enough that threads seldom wait.
 const SIZES: [(usize, usize, usize); 3] = [(8192, LARGE_TILE, 129), (3072, LARGE_TILE, 33), (0, MIDDLE_TILE, 17)];
 
-/// Parts that a rectangle of tiles is cut into, each with sums of its own.
+/// Number of parts of a rectangle of tiles. Each part has its own sums.
 const PARTS: usize = 8;
 
-/// Where tiles come from.
+/// A matrix that computes its tiles.
 pub(crate) trait Tiles<T>: Sync {
     /// The number of rows.
     fn n(&self) -> usize;
 
-    /// Fills `out`, row by row.
+    /// Fills `out` with a tile, row by row.
     fn fill(&self, rows: Range<usize>, cols: Range<usize>, out: &mut [T], scratch: &mut Scratch<T>, exec: &Exec);
 }
 
-/// How the rows of a matrix are cut.
+/// The division of the rows of a matrix into groups and tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     n: usize,
@@ -85,7 +86,7 @@ impl Grid {
         self.tiles(i, j).map(|(r, c)| r.len() * c.len()).sum()
     }
 
-    /// How many entries all tiles together have.
+    /// The number of entries of all tiles together.
     pub(crate) fn all_entries(&self) -> u128 {
         let (full, rest) = ((self.n / self.side) as u128, (self.n % self.side) as u128);
         let side = self.side as u128;
@@ -93,10 +94,10 @@ impl Grid {
     }
 }
 
-/// Tiles that were computed once and are kept, as far as memory allows: what is kept changes no bit of a result.
+/// The cached tiles, as many as memory allows. Caching changes no bit of a result.
 #[derive(Debug)]
 pub(crate) struct Cache<T> {
-    /// How many entries the tiles of each pair of groups have, of the pairs that are kept.
+    /// The number of entries in the tiles of each cached pair of groups.
     lengths: Vec<usize>,
     kept: Mutex<Kept>,
     values: PhantomData<T>,
@@ -104,14 +105,14 @@ pub(crate) struct Cache<T> {
 
 #[derive(Debug)]
 struct Kept {
-    /// Memory of its own, in pages as large as the system has: there is much of it, and it is filled once.
+    /// Memory in the largest pages of the system, since there is much of it and it is filled once.
     memory: MmapMut,
-    /// Whether all of it is there.
+    /// Whether all tiles have been stored.
     complete: bool,
 }
 
 impl<T: Real> Cache<T> {
-    /// A cache of at most about this many bytes; none when there is nothing to keep or the system has not so much.
+    /// A cache of at most about this many bytes; `None` if no pair of groups fits, or if the system has too little memory.
     pub(crate) fn new(n: usize, bytes: u128) -> Option<Self> {
         let grid = Grid::new(n);
         let mut left = bytes;
@@ -158,7 +159,7 @@ pub(crate) fn multiply<T: Real>(
     let grid = Grid::new(n);
     let inputs: Vec<Vec<T>> = (0..grid.groups)
         .map(|g| {
-            // Row by row: the matrix products then need no copy of the tile.
+            // Vectors are stored row by row, so that the matrix products need no copy of the tile.
             let rows = grid.rows(g);
             let mut piece = vec![T::ZERO; rows.len() * b];
             for c in 0..b {
@@ -200,7 +201,7 @@ pub(crate) fn multiply<T: Real>(
     let sums: Vec<Vec<f64>> =
         (0..rayon::current_num_threads()).into_par_iter().map(|_| work()).collect::<Result<_>>()?;
     turns.report(exec);
-    // Each pair was done by one thread: where the others have 0.
+    // Each pair was processed by one thread; the sums of the others are 0 there.
     let total = (0..turns.pairs.len()).map(|at| sums.iter().map(|s| s[at]).sum::<f64>()).sum();
     drop(places);
     if let Some(kept) = &mut kept {
@@ -219,9 +220,9 @@ pub(crate) fn multiply<T: Real>(
 /// Products with A_ij and with A_ji, and a sum of squares.
 type Sums = (Points<f64>, Option<Points<f64>>, f64);
 
-/// The products of a rectangle of tiles A_ij with the vectors of its columns, and of A_ji with those of its rows; of a block
-/// with itself, without second vectors, the products with its own. With the sum of the squares of all entries, both halves.
-/// Work is cut by size, and sums are put together in order.
+/// The products of a rectangle of tiles A_ij with the vectors of its columns, and of A_ji with those of its rows. Without
+/// second vectors it is a block with itself, and the products are with its own vectors. Also the sum of the squares of all
+/// entries, both halves. Work is divided by size, and partial sums are added in order.
 pub(crate) fn rectangle<T: Real>(
     fill: impl Fn(Range<usize>, Range<usize>, &mut [T], &mut Scratch<T>) + Sync,
     mine: PointsRef<'_, f64>,
@@ -306,8 +307,8 @@ struct Pair<'a, T, S> {
 }
 
 impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
-    /// Adds A_ij X_j to `first` and A_ji X_i to `second`, which is `first` itself when there is none. `place` is where the
-    /// tiles are kept, and whether they are there.
+    /// Adds A_ij X_j to `first` and A_ji X_i to `second`, or to `first` if there is no `second`. `place` is the cache of the
+    /// tiles, and whether they are in it.
     fn work(
         &mut self,
         place: Option<(&mut [T], bool)>,
@@ -358,7 +359,7 @@ fn sum_of_squares<T: Real>(level: Level, values: &[T], scale: f64) -> f64 {
     dispatch!(level, simd => squares(simd, values, scale))
 }
 
-/// In sixteen sums, whatever the instruction set.
+/// In sixteen sums, so that all instruction sets give the same bits.
 #[inline(always)]
 fn squares<S: Simd, T: Real>(simd: S, values: &[T], scale: f64) -> f64 {
     simd.vectorize(

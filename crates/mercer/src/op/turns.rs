@@ -35,12 +35,12 @@ impl Turns {
         }
     }
 
-    /// Pairs of a round: half the groups, and the one that meets itself.
+    /// Pairs of a round: half of the groups, rounded up, since one group is paired with itself.
     fn per_round(&self) -> usize {
         self.grid.groups.div_ceil(2)
     }
 
-    /// Returns the next pair, as soon as both its groups are free. It waits only for earlier pairs, which are in progress.
+    /// Returns the next pair as soon as both its groups are free. It waits only for earlier pairs, which are in progress.
     pub(super) fn next(&self) -> Option<(usize, (usize, usize))> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let (i, j) = *self.pairs.get(at)?;

@@ -1,4 +1,4 @@
-//! What every kernel has to satisfy, for kernels of the table and for functions of your own.
+//! Checks that every kernel must pass: kernels of the table, and your own functions.
 //!
 //! Each check returns the violations that it finds, as sentences; none means that the kernel passes.
 
@@ -38,7 +38,7 @@ pub fn examples(entry: &Entry, d: usize) -> Vec<Kernel> {
     texts.iter().map(|text| text.parse().expect("the table's own ranges are within its domains")).collect()
 }
 
-/// Forty ordinary points of d dimensions that a kernel takes, two of them equal, one of them 0.
+/// Forty ordinary points of d dimensions in the domain of a kernel, two of them equal, one of them 0.
 pub fn points(domain: Domain, d: usize, seed: u64) -> Points<f64> {
     let x = matrices::normal(40, d, seed);
     let x = Points::from_fn(40, d, |i, j| match i {
@@ -49,13 +49,13 @@ pub fn points(domain: Domain, d: usize, seed: u64) -> Points<f64> {
     within(domain, &x)
 }
 
-/// The points, with the signs of their values dropped where a kernel takes no negative ones.
+/// The points, with absolute values if the domain has no negative values.
 pub fn within(domain: Domain, x: &Points<f64>) -> Points<f64> {
     let value = |v: f64| if domain == Domain::NonNegative { v.abs() } else { v };
     Points::from_fn(x.n(), x.d(), |i, j| value(x.row(i)[j]))
 }
 
-/// Checks a function of your own: finite, symmetric and, if it is said to be so, positive semi-definite on these points.
+/// Checks your own function: finite, symmetric and, if `psd` is true, positive semi-definite on these points.
 ///
 /// # Example
 /// ```
@@ -174,14 +174,14 @@ fn formulas(leaf: &Leaf) -> Vec<String> {
     let (formula, mut wrong) = (leaf.formula(), Vec::new());
     for at in 0..60 {
         let s = if at == 0 { 0.0 } else { 1e-13 * 2.3f64.powi(at) };
-        // Beyond, powers leave the range of the reference.
+        // For larger statistics, powers leave the range of the reference.
         if s > 1e3 {
             break;
         }
         let exact = DoubleDouble::from(s).formula(&formula);
         let (value, deviation) = (leaf.value(s), leaf.deviation(s));
         let exact_deviation = (exact - leaf.origin().into()).to_f64();
-        // Rounding the exponent changes the value by as much.
+        // The rounding error of the exponent is a relative error of the value.
         let exponent = if leaf.origin() == 0.0 { 40.0 } else { 4.0 - exact.to_f64().max(1e-300).ln() };
         for (what, found, expected) in [("value", value, exact.to_f64()), ("deviation", deviation, exact_deviation)] {
             let inner = if leaf.origin() == 0.0 { 1.0 } else { expected.abs() };
@@ -193,12 +193,12 @@ fn formulas(leaf: &Leaf) -> Vec<String> {
     wrong
 }
 
-/// Tiles against the formula in higher precision, on every instruction set there is.
+/// Tiles against the formula in higher precision, on every instruction set of this machine.
 fn tiles<T: Real>(bound: &Bound, leaf: &Leaf, x: &Points<f64>, rows: &Rows<T>, deviation: bool) -> Vec<String> {
     let (n, kernel) = (x.n(), bound.kernel());
     let extent = Extent::of(kernel, x, rows.reach());
     let mut wrong = Vec::new();
-    // In f32 the exact values are those of the points as they are.
+    // For f32 tiles, too, the exact values are those of the f64 points.
     let form = if deviation && !bound.has_linear_term() { Form::UpToCentring } else { Form::Value };
     let origin = if form == Form::UpToCentring { leaf.origin() } else { 0.0 };
     let formula = leaf.formula();

@@ -1,4 +1,4 @@
-//! Numbers of about 31 digits, as the sum of two f64: the reference for what f64 computes.
+//! Numbers of about 31 digits, as the sum of two f64: the reference for results in f64.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -109,7 +109,7 @@ impl DoubleDouble {
             sum = sum * sum + sum * 2.0.into(); // (1 + s)^2 - 1
         }
         let value = sum + 1.0.into();
-        // In two steps, so that 2^n itself need not be a number.
+        // In two steps, so that 2^n need not be in the range of f64.
         let (half, rest) = ((n / 2.0).floor(), n - (n / 2.0).floor());
         value * half.exp2().into() * rest.exp2().into()
     }

@@ -1,4 +1,4 @@
-//! The inner loops by themselves, for measuring how fast a machine can be.
+//! The inner loops alone, for measuring the limits of a machine.
 
 use fearless_simd::{Level, dispatch, prelude::*};
 

@@ -1,4 +1,4 @@
-//! Numbered nasty inputs, and random ones that are the same everywhere.
+//! Numbered nasty inputs, and random inputs that are the same on every machine.
 
 use crate::points::Points;
 use crate::rng::Rng;
@@ -25,7 +25,7 @@ pub fn rings(n: usize, outer: f64, inner: f64) -> Points<f64> {
 /// The number of [`points`].
 pub const POINTS: usize = 10;
 
-/// Nasty points number 0 to [`POINTS`] - 1, with a word for what they are.
+/// Nasty points number 0 to [`POINTS`] - 1, with a short description.
 pub fn points(number: usize) -> (&'static str, Points<f64>) {
     let plain = normal(40, 5, number as u64);
     let change =
@@ -50,7 +50,7 @@ pub fn points(number: usize) -> (&'static str, Points<f64>) {
 /// The number of [`symmetric`] matrices.
 pub const SYMMETRIC: usize = 9;
 
-/// Nasty symmetric matrices number 0 to [`SYMMETRIC`] - 1, with a word for what they are.
+/// Nasty symmetric matrices number 0 to [`SYMMETRIC`] - 1, with a short description.
 pub fn symmetric(number: usize, n: usize) -> (&'static str, Points<f64>) {
     let noise = normal(n, n, 100 + number as u64);
     let of = |f: &dyn Fn(usize, usize) -> f64| Points::from_fn(n, n, |i, j| f(i.max(j), i.min(j)));

@@ -1,5 +1,5 @@
-//! Oracles, ratios, conformance checks and nasty inputs for tests: of this library, and of kernels and operators of your
-//! own.
+//! Reference implementations, error ratios, conformance checks and nasty inputs, for the tests of this library and of your
+//! own kernels and operators.
 
 pub mod conformance;
 pub mod double_double;

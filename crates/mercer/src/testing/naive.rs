@@ -1,10 +1,10 @@
-//! The textbook in plain loops: the simplest code in the repository, and what everything else is compared with.
+//! The textbook in plain loops: the reference that all other code is compared with.
 
 use crate::kernel::Kernel;
 use crate::points::Points;
 
-/// Eigenvalues, descending, and eigenvectors (rows of the result) of a symmetric matrix by cyclic Jacobi rotations,
-/// the method with the highest relative accuracy and the least to get wrong.
+/// Eigenvalues, descending, and eigenvectors (rows of the result) of a symmetric matrix by cyclic Jacobi rotations, the
+/// simplest method and the one with the highest relative accuracy.
 pub fn eigen(matrix: &Points<f64>) -> (Vec<f64>, Points<f64>) {
     let n = matrix.n();
     let mut a: Vec<Vec<f64>> = matrix.rows().map(<[f64]>::to_vec).collect();

@@ -1,5 +1,5 @@
-//! Test ratios after LAPACK: errors divided by what size, norm and precision explain. A correct result has ratios of
-//! order 1; the one threshold for all sizes and precisions is [`THRESHOLD`].
+//! Test ratios after LAPACK: errors divided by size, norm and machine epsilon. A correct result has ratios of order 1. The
+//! threshold [`THRESHOLD`] applies to all sizes and precisions.
 
 use crate::points::Points;
 
@@ -47,7 +47,7 @@ pub fn sine_of_angle(a: &Points<f64>, b: &Points<f64>) -> f64 {
     sum.sqrt()
 }
 
-/// max |a - b| over scores after turning the sign of each column of `a` to agree with `b`, over the largest |b|.
+/// max |a - b| / max |b| for scores, after changing the sign of columns of `a` to agree with `b`.
 pub fn aligned_difference(a: &Points<f64>, b: &Points<f64>) -> f64 {
     let scale = b.as_slice().iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
     let mut worst: f64 = if (a.n(), a.d()) == (b.n(), b.d()) { 0.0 } else { f64::INFINITY };

@@ -1,4 +1,4 @@
-//! What several test files share: the golden figures, the data sets they are about, and how results are compared.
+//! Shared by several test files: the golden figures, their data sets, and comparisons of results.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 use mercer::{Points, Route};
@@ -65,7 +65,7 @@ pub fn assert_finite_kernel_pca(what: &str, model: &mercer::KernelPcaModel, x: &
     assert!(faults.is_empty(), "{what}: {faults:?}");
 }
 
-/// What a PCA model gives out about itself and about `x` that is not finite.
+/// The numbers of a PCA model, of itself and of `x`, that are not finite.
 pub fn faults_of_pca(model: &mercer::PcaModel, x: &Points<f64>) -> Vec<String> {
     let mut lists = lists_of(model.spectrum(), model.certificate());
     lists.push(("mean", Ok(model.mean().to_vec())));
@@ -80,7 +80,7 @@ pub fn faults_of_pca(model: &mercer::PcaModel, x: &Points<f64>) -> Vec<String> {
     faults_in(lists)
 }
 
-/// What a kernel PCA model gives out about itself and about `x` that is not finite.
+/// The numbers of a kernel PCA model, of itself and of `x`, that are not finite.
 pub fn faults_of_kernel_pca(model: &mercer::KernelPcaModel, x: &Points<f64>) -> Vec<String> {
     let mut lists = lists_of(model.spectrum(), model.certificate());
     let found = model.definiteness().expect("all eigenvalues are known");
@@ -134,7 +134,7 @@ pub fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|v| v.to_bits()).collect()
 }
 
-/// Z Z': what scores say about points, whatever the signs and turns of the components.
+/// Z Z': the inner products of the scores of points, which do not depend on signs and rotations of components.
 pub fn inner_products(z: &Points<f64>) -> Points<f64> {
     Points::from_fn(z.n(), z.n(), |i, j| z.row(i).iter().zip(z.row(j)).map(|(a, b)| a * b).sum())
 }

@@ -1,4 +1,4 @@
-//! The same bits, whoever does the work and whatever is kept in memory; nearly the same with plain loops.
+//! The same bits on any number of threads and with any cache; results agree with plain loops up to rounding.
 
 use crate::common::bits;
 use crate::{blobs, kernel};
@@ -38,7 +38,7 @@ fn the_number_of_threads_changes_no_bit() -> Result<()> {
 }
 
 #[test]
-fn outliers_and_pivots_change_no_bit_either() -> Result<()> {
+fn threads_change_no_bit_with_outliers_and_pivots() -> Result<()> {
     let z = normal(1900, 4, 52);
     let x = Points::from_fn(1900, 4, |i, j| z.row(i)[j] * if i % 97 == 0 { 40.0 } else { 1.0 });
     let one = fit("gaussian(gamma=0.3)", Components::Count(5), &x, &Exec::new().threads(1))?;
@@ -52,7 +52,7 @@ fn outliers_and_pivots_change_no_bit_either() -> Result<()> {
 #[test]
 fn the_memory_changes_no_bit_as_long_as_the_plan_is_the_same() -> Result<()> {
     for (text, n) in [("gaussian", 3200), ("gaussian", 4300)] {
-        // Tiles are kept for points of many dimensions only.
+        // Tiles are cached for points of many dimensions only.
         let x = blobs(n, 110, 6, 53);
         let pca = KernelPca::new(kernel(text)).components(4);
         let plan = |memory| pca.plan(n, 110, &Exec::new().memory(memory)).ok().and_then(|p| p.passes().cloned());
@@ -109,7 +109,7 @@ fn scores_do_not_depend_on_the_batch() -> Result<()> {
 }
 
 #[test]
-fn numbers_of_f32_are_what_they_are_as_f64() -> Result<()> {
+fn f32_points_give_the_results_of_f64_points() -> Result<()> {
     let narrow = crate::common::to_f32(&blobs(1600, 5, 6, 57));
     let wide = Points::from_fn(1600, 5, |i, j| f64::from(narrow.row(i)[j]));
     for text in ["gaussian", "linear + matern"] {

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::common::{digits, relative};
-use crate::{blobs, centred_gram, dense, kernel, leading, lies, true_residuals, units};
+use crate::{blobs, centred_gram, dense, kernel, leading, true_residuals, units, violations};
 use mercer::testing::matrices::{normal, rings};
 use mercer::testing::ratios::sine_of_angle;
 use mercer::{KernelPca, KernelPcaModel, Points, Result};
@@ -68,14 +68,14 @@ fn faults(check: impl Fn(&Fit) -> Vec<String>) -> Vec<String> {
     fits().iter().flat_map(|fit| check(fit).into_iter().map(|f| format!("{}: {f}", fit.name))).collect()
 }
 
-/// What the dense route may be off by: a few units of the last place of the largest eigenvalue.
+/// The error of the dense route: a few units in the last place of the largest eigenvalue.
 fn own(f: &Fit) -> f64 {
     30.0 * f64::EPSILON * f.truth.spectrum().eigenvalues()[0]
 }
 
 #[test]
 fn no_enclosure_excludes_an_eigenvalue_of_the_stored_matrix() {
-    let wrong = faults(|f| lies(&f.model, f.truth.spectrum().eigenvalues(), own(f)));
+    let wrong = faults(|f| violations(&f.model, f.truth.spectrum().eigenvalues(), own(f)));
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -143,7 +143,7 @@ fn the_total_is_the_trace() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What no component explains is little here, and a gap follows: nobody would doubt these components.
+/// The components explain nearly everything here, and a gap follows: enclosures must be narrow.
 #[test]
 fn enclosures_of_clear_components_are_narrow() -> Result<()> {
     let digits = digits().0;
@@ -167,9 +167,9 @@ fn enclosures_of_clear_components_are_narrow() -> Result<()> {
     Ok(())
 }
 
-/// Residuals are a millionth of the largest eigenvalue; an enclosure as wide as a tenth of it says nothing.
+/// Residuals are a millionth of the largest eigenvalue; an enclosure as wide as a tenth of it would be useless.
 #[test]
-fn enclosures_of_ordinary_data_are_of_use() -> Result<()> {
+fn enclosures_of_ordinary_data_are_tight() -> Result<()> {
     let digits = digits().0;
     let mut wrong = Vec::new();
     for (name, x, text, k) in [
@@ -197,7 +197,7 @@ fn enclosures_of_ordinary_data_are_of_use() -> Result<()> {
 /// Most points near the middle, two small groups far out on either side of it: in f32 the points of a group fall
 /// together. The better fit is in f64 alone; its eigenvalues are lower bounds.
 #[test]
-fn groups_that_f32_cannot_see_are_not_certified_away() -> Result<()> {
+fn groups_that_f32_cannot_resolve_are_within_the_bound() -> Result<()> {
     let z = normal(4200, 3, 9);
     let mut wrong = Vec::new();
     for (far, width, k) in [(1e8, 0.01, 10), (1e8, 0.01, 4), (1e8, 1.0, 30), (3e7, 0.01, 10)] {
@@ -214,7 +214,7 @@ fn groups_that_f32_cannot_see_are_not_certified_away() -> Result<()> {
         let pca = KernelPca::new(kernel("gaussian(gamma=0.5)"));
         let model = pca.clone().components(k).fit(&x)?;
         let better = pca.components(k + 6).tolerance(1e-10).fit(&x)?;
-        let found = lies(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
+        let found = violations(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
         wrong.extend(found.into_iter().map(|f| format!("{far:e}, {width}, {k}: {f}")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -236,7 +236,7 @@ fn passes_in_f32_are_certified_as_those_in_f64() -> Result<()> {
         f32 += model.certificate().passes().f32;
         let better = pca.components(k + 6).tolerance(1e-10).fit(&x)?;
         assert_eq!(better.certificate().passes().f32, 0, "{text}");
-        let found = lies(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
+        let found = violations(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
         wrong.extend(found.into_iter().map(|f| format!("{text}, {k}: {f}")));
         let gap = relative(model.spectrum().eigenvalues(), &better.spectrum().eigenvalues()[..k]);
         if gap > 1e-9 {

@@ -1,7 +1,7 @@
 //! Data as it comes: far from the origin, doubled, constant, deficient, flat, with outliers, in odd units, broken.
 
 use crate::common::{map, relative};
-use crate::{blobs, dense, kernel, leading, lies};
+use crate::{blobs, dense, kernel, leading, violations};
 use mercer::kernel::Bound;
 use mercer::testing::matrices::normal;
 use mercer::{Components, ErrorKind, Kernel, KernelPca, KernelPcaModel, Points, Result};
@@ -12,7 +12,7 @@ fn on_a_grid(x: &Points) -> Points {
 }
 
 #[test]
-fn points_far_from_the_origin_are_as_near_it() -> Result<()> {
+fn results_do_not_depend_on_the_distance_to_the_origin() -> Result<()> {
     let mut wrong = Vec::new();
     for (n, text) in [
         (650, "gaussian(gamma=0.1)"),
@@ -45,16 +45,17 @@ fn points_far_from_the_origin_are_as_near_it() -> Result<()> {
     Ok(())
 }
 
-/// Products of points far from the origin have few digits, but those that there are, are found: in f64 where f32 has none.
+/// Products of points far from the origin have few digits. The components that these allow are found, in f64 if f32 is not
+/// accurate enough.
 #[test]
-fn kernels_of_products_find_what_f64_can_see() -> Result<()> {
+fn kernels_of_products_find_all_components_above_rounding() -> Result<()> {
     let z = normal(4200, 5, 62);
     let mut wrong = Vec::new();
     for offset in [10.0, 100.0, 1000.0] {
         let x = Points::from_fn(4200, 5, |i, j| offset + z.row(i)[j] * (1 + j) as f64);
         let few = Points::from_fn(650, 5, |i, j| x.row(i)[j]);
         for text in ["cosine", "polynomial(degree=2, coef0=1)", "polynomial(degree=3, coef0=1)"] {
-            // So many components does the dense route find in a part of the points.
+            // The number of components that the dense route finds for a part of the points.
             let there = KernelPca::new(kernel(text)).components(Components::All).fit(&few)?;
             let clear = there.certificate().rounding() < 1e-7 * there.spectrum().eigenvalues()[3];
             match KernelPca::new(kernel(text)).components(4).fit(&x) {
@@ -68,7 +69,7 @@ fn kernels_of_products_find_what_f64_can_see() -> Result<()> {
     Ok(())
 }
 
-/// Where there are fewer digits than the tolerance asks for, the dense route gives what there is with a wide radius.
+/// If the values have fewer digits than the tolerance requires, the dense route gives components with wide bounds.
 #[test]
 fn kernels_of_products_far_out_are_fitted_as_the_dense_route_fits_them() -> Result<()> {
     let z = normal(700, 4, 3);
@@ -81,7 +82,7 @@ fn kernels_of_products_far_out_are_fitted_as_the_dense_route_fits_them() -> Resu
             Ok(model) => {
                 let allowed = truth.certificate().rounding();
                 wrong.extend(
-                    lies(&model, truth.spectrum().eigenvalues(), allowed).iter().map(|l| format!("{text}: {l}")),
+                    violations(&model, truth.spectrum().eigenvalues(), allowed).iter().map(|l| format!("{text}: {l}")),
                 );
             }
             Err(e) => wrong.push(format!("{text}: {e}; the dense route finds {} components", truth.components())),
@@ -101,7 +102,7 @@ fn every_point_twice_doubles_every_eigenvalue() -> Result<()> {
         for order in [|i: usize, _: usize| i / 2, |i: usize, n: usize| i % n] {
             let x = Points::from_fn(2 * n, 4, |i, j| half.row(order(i, n))[j]);
             let model = KernelPca::new(bound.clone()).components(5).fit(&x)?;
-            let wrong = lies(&model, &doubled, 100.0 * f64::EPSILON * doubled[0]);
+            let wrong = violations(&model, &doubled, 100.0 * f64::EPSILON * doubled[0]);
             assert!(wrong.is_empty(), "{text} of twice {n}: {wrong:#?}");
         }
     }
@@ -120,7 +121,7 @@ fn nine_tenths_of_equal_points_do_no_harm() -> Result<()> {
             if n == 700 {
                 let truth = dense(&model, &x)?;
                 let own = 30.0 * f64::EPSILON * truth.spectrum().eigenvalues()[0];
-                let wrong = lies(&model, truth.spectrum().eigenvalues(), own);
+                let wrong = violations(&model, truth.spectrum().eigenvalues(), own);
                 assert!(wrong.is_empty(), "{text}: {wrong:#?}");
             }
         }
@@ -129,7 +130,7 @@ fn nine_tenths_of_equal_points_do_no_harm() -> Result<()> {
 }
 
 #[test]
-fn one_far_outlier_is_found_or_no_harm() -> Result<()> {
+fn one_far_outlier_is_found_or_within_the_bound() -> Result<()> {
     let mut wrong = Vec::new();
     for (n, far) in [(650, 1e3), (1100, 1e6), (1700, 1e9), (4100, 1e5)] {
         let z = blobs(n, 4, 5, 65);
@@ -143,7 +144,7 @@ fn one_far_outlier_is_found_or_no_harm() -> Result<()> {
             if n < 1500 {
                 let truth = dense(&model, &x)?;
                 let own = 30.0 * f64::EPSILON * truth.spectrum().eigenvalues()[0];
-                let found = lies(&model, truth.spectrum().eigenvalues(), own);
+                let found = violations(&model, truth.spectrum().eigenvalues(), own);
                 wrong.extend(found.into_iter().map(|f| format!("{text}, {n}, {far:e}: {f}")));
             }
         }
@@ -152,19 +153,19 @@ fn one_far_outlier_is_found_or_no_harm() -> Result<()> {
     Ok(())
 }
 
-/// A handful of points that are alike, far from all others: an eigenvalue of about their number, which landmarks may not
-/// see. It is found, or the certificate does not deny it.
+/// A few nearly equal points far from all others have an eigenvalue of about their number, and may be far from all pivots.
+/// It is found, or it is within the bound of the certificate.
 #[test]
-fn a_tiny_far_group_is_found_or_not_denied() -> Result<()> {
+fn a_tiny_far_group_is_found_or_within_the_bound() -> Result<()> {
     let mut wrong = Vec::new();
     for (n, group, k) in [(1700, 4, 12), (1700, 12, 5), (2400, 25, 8), (4200, 9, 10), (4200, 40, 3)] {
         let z = normal(n, 3, 66);
-        // A spectrum that is nearly flat where the group stands.
+        // A spectrum that is nearly flat around the eigenvalue of the group.
         let x = Points::from_fn(n, 3, |i, j| if i < group { 50.0 + 0.01 * z.row(i)[j] } else { 2.0 * z.row(i)[j] });
         let pca = KernelPca::new(kernel("gaussian(gamma=2)"));
         let model = pca.clone().components(k).fit(&x)?;
         let better = pca.components(k + 12).tolerance(1e-10).fit(&x)?;
-        let found = lies(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
+        let found = violations(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
         wrong.extend(found.into_iter().map(|f| format!("{group} of {n}, {k}: {f}")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -222,12 +223,12 @@ fn data_of_small_rank_has_as_many_components() -> Result<()> {
 
 #[test]
 fn a_narrow_kernel_has_a_flat_spectrum() -> Result<()> {
-    // Points on a grid, and a kernel that sees each point alone: K = I to all digits.
+    // Points on a grid, and a kernel so narrow that K = I to all digits.
     for (n, k) in [(650, 3), (1700, 10), (4200, 5)] {
         let x = Points::from_fn(n, 2, |i, j| if j == 0 { (i % 80) as f64 } else { (i / 80) as f64 });
         let model = leading("gaussian(gamma=1000)", k, &x)?;
         assert_eq!(model.components(), k);
-        let wrong = lies(&model, &vec![1.0; n - 1], 0.0);
+        let wrong = violations(&model, &vec![1.0; n - 1], 0.0);
         assert!(wrong.is_empty(), "{n}: {wrong:#?}");
         assert!((model.spectrum().total() - (n - 1) as f64).abs() < 1e-9, "{n}: {}", model.spectrum().total());
     }
@@ -378,7 +379,7 @@ fn an_overflow_is_named_with_its_place() {
 
 /// Numbers that leave the range of f32 and not that of f64.
 #[test]
-fn what_overflows_in_f32_alone_is_fitted_in_f64() -> Result<()> {
+fn kernels_that_overflow_in_f32_alone_are_fitted_in_f64() -> Result<()> {
     let x = map(&normal(4200, 10, 74), |v| 100.0 * v);
     let mut wrong = Vec::new();
     for text in [

@@ -1,12 +1,12 @@
-//! Every kernel and what is made of kernels, by passes as from the stored matrix.
+//! All kernels and combinations of kernels: fits by passes against the stored matrix.
 
-use crate::{blobs, dense, kernel, leading, lies};
+use crate::{blobs, dense, kernel, leading, violations};
 use mercer::kernel::registry::KERNELS;
 use mercer::testing::conformance;
 use mercer::testing::matrices::normal;
 use mercer::{KernelPca, KernelPcaModel, Points, Result};
 
-/// What is made of others.
+/// Combinations of kernels.
 const MADE: [&str; 16] = [
     "gaussian + linear",
     "0.5*gaussian(gamma=0.01) + linear",
@@ -32,7 +32,7 @@ fn compare(text: &str, k: usize, x: &Points) -> Result<Vec<String>> {
     let model = leading(text, k, x)?;
     let truth = dense(&model, x)?;
     let values = truth.spectrum().eigenvalues();
-    let mut wrong = lies(&model, values, 30.0 * f64::EPSILON * values[0]);
+    let mut wrong = violations(&model, values, 30.0 * f64::EPSILON * values[0]);
     if model.components() != k.min(truth.components()) {
         wrong.push(format!("{} components where {} are", model.components(), truth.components()));
     }
@@ -84,7 +84,7 @@ fn standardised_points_are_as_from_the_stored_matrix() -> Result<()> {
     let pca = KernelPca::new(kernel("gaussian + linear")).standardise(true);
     let (model, truth) = (pca.clone().components(4).fit(&x)?, pca.fit(&x)?);
     let values = truth.spectrum().eigenvalues();
-    let mut wrong = lies(&model, values, 30.0 * f64::EPSILON * values[0]);
+    let mut wrong = violations(&model, values, 30.0 * f64::EPSILON * values[0]);
     wrong.extend(scores_of_fitted(&model, &x)?);
     assert!(wrong.is_empty(), "{wrong:#?}");
     Ok(())
@@ -127,7 +127,7 @@ fn every_kernel_goes_through_f32_and_back() -> Result<()> {
         }
         wrong.extend(scores_of_fitted(&model, &x)?.into_iter().map(|w| format!("{text}: {w}")));
         let better = KernelPca::new(model.kernel().expect("a kernel").clone()).components(5).tolerance(1e-9).fit(&x)?;
-        let found = lies(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
+        let found = violations(&model, better.spectrum().eigenvalues(), better.certificate().rounding());
         wrong.extend(found.into_iter().map(|w| format!("{text}: {w}")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -144,10 +144,10 @@ fn mapped_points_go_through_f32_whatever_their_units() -> Result<()> {
         assert!(model.certificate().passes().f32 > 0, "{text}: no pass in f32");
         let values = dense(&model, &x)?;
         let values = values.spectrum().eigenvalues();
-        let wrong = lies(&model, values, 30.0 * f64::EPSILON * values[0]);
+        let wrong = violations(&model, values, 30.0 * f64::EPSILON * values[0]);
         assert!(wrong.is_empty(), "{text}: {wrong:#?}");
     }
-    // A power below 1 tells points apart that f32 makes equal.
+    // A power below 1 distinguishes points that are equal in f32.
     let model = leading("gamma_exponential(power=0.3, length=1e4)", 3, &x)?;
     assert_eq!(model.certificate().passes().f32, 0);
     Ok(())

@@ -1,6 +1,5 @@
-//! Kernel PCA of many points by passes over tiles, by a reader who does not believe it: what it certifies is held
-//! against all eigenpairs of the stored matrix, against spectra that are known because they were made, and against
-//! itself at a smaller tolerance.
+//! Kernel PCA of many points by passes over tiles. Its certificates are compared with all eigenpairs of the stored matrix,
+//! with constructed spectra, whose eigenvalues are known, and with fits at a smaller tolerance.
 #![allow(missing_docs)]
 
 #[path = "../common/mod.rs"]
@@ -77,8 +76,8 @@ fn norm(v: &[f64]) -> f64 {
     scale * v.iter().map(|x| (x / scale).powi(2)).sum::<f64>().sqrt()
 }
 
-/// What a certificate says that is not so, given all eigenvalues of the exact matrix, which are good to `own`.
-fn lies(model: &KernelPcaModel, truth: &[f64], own: f64) -> Vec<String> {
+/// The statements of a certificate that are false, given all eigenvalues of the exact matrix, which are accurate to `own`.
+fn violations(model: &KernelPcaModel, truth: &[f64], own: f64) -> Vec<String> {
     let (c, values) = (model.certificate(), model.spectrum().eigenvalues());
     let mut found = Vec::new();
     for (i, (value, truth)) in values.iter().zip(truth).enumerate() {
@@ -101,7 +100,7 @@ fn lies(model: &KernelPcaModel, truth: &[f64], own: f64) -> Vec<String> {
 struct Spectral {
     values: Vec<f64>,
     reflections: Vec<Vec<f64>>,
-    /// Whether the sum of squares is told.
+    /// Whether the operator gives the sum of squares.
     squares: bool,
 }
 
@@ -129,7 +128,7 @@ impl Spectral {
         values
     }
 
-    /// The eigenvectors that belong to so many of the largest eigenvalues, a row each.
+    /// The eigenvectors of this many of the largest eigenvalues, a row each.
     fn vectors(&self, from: usize, to: usize) -> Points {
         let mut order: Vec<usize> = (1..self.values.len()).collect();
         order.sort_by(|a, b| self.values[*b].total_cmp(&self.values[*a]));

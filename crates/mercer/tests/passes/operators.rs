@@ -1,8 +1,8 @@
-//! Operators, functions and Gram matrices of the user's, which may be anything and may do wrong.
+//! The user's operators, functions and Gram matrices, correct and faulty ones.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{Spectral, blobs, kernel, lies};
+use crate::{Spectral, blobs, kernel, violations};
 use mercer::kernel::Bound;
 use mercer::op::{Gram, SymOp};
 use mercer::testing::matrices::normal;
@@ -48,20 +48,20 @@ fn an_operator_with_a_diagonal_of_zeros_is_not_taken_for_zero() -> Result<()> {
     let better = KernelPca::custom().components(12).tolerance(1e-8).fit_op(&op)?;
     let truth = better.spectrum().eigenvalues();
     assert!(c.rounding() > 0.0, "no allowance for rounding of a matrix of norm 1");
-    let wrong = lies(&model, truth, 1e-13);
+    let wrong = violations(&model, truth, 1e-13);
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // It has negative eigenvalues, and fits the memory: it was looked at as a whole.
+    // It has negative eigenvalues and fits the memory, so all its eigenvalues were computed.
     assert!(model.definiteness().is_some_and(|d| d.is_indefinite()));
     Ok(())
 }
 
 #[test]
-fn without_the_sum_of_squares_nothing_is_certain_by_it() -> Result<()> {
+fn without_the_norm_no_bound_relies_on_it() -> Result<()> {
     let mut op = Spectral::new(&harmonic(), 3);
     op.squares = false;
     for k in [1, 6] {
         let model = KernelPca::custom().components(k).fit_op(&op)?;
-        let wrong = lies(&model, &op.truth(), 0.0);
+        let wrong = violations(&model, &op.truth(), 0.0);
         assert!(wrong.is_empty(), "{wrong:#?}");
         let kind = model.certificate().kind();
         assert!(
@@ -86,7 +86,7 @@ fn scales_far_from_one_change_nothing_but_the_scale() -> Result<()> {
             Err(e) => return Err(e),
         };
         let (c, p) = (model.certificate(), plain.certificate());
-        let wrong = lies(&model, &op.truth(), 0.0);
+        let wrong = violations(&model, &op.truth(), 0.0);
         assert!(wrong.is_empty(), "2^{exponent}: {wrong:#?}");
         assert!(c.rounding() / scale > 0.5 * p.rounding(), "2^{exponent}: rounding {:e}", c.rounding() / scale);
         for (a, b) in c.clusters().iter().zip(p.clusters()) {
@@ -97,12 +97,12 @@ fn scales_far_from_one_change_nothing_but_the_scale() -> Result<()> {
 }
 
 #[test]
-fn a_huge_matrix_is_refused_in_words_or_fitted() {
+fn a_huge_matrix_is_refused_with_a_message_or_fitted() {
     for scale in [1e155, 1e200, 1e300] {
         let values: Vec<f64> = harmonic().iter().map(|v| v * scale).collect();
         let op = Spectral::new(&values, 5);
         match KernelPca::custom().components(4).fit_op(&op) {
-            Ok(model) => assert!(lies(&model, &op.truth(), 0.0).is_empty(), "{scale:e}"),
+            Ok(model) => assert!(violations(&model, &op.truth(), 0.0).is_empty(), "{scale:e}"),
             Err(e) => {
                 let said = matches!(e.kind(), ErrorKind::Range { .. } | ErrorKind::NotFinite { .. });
                 assert!(said && !e.to_string().contains("inf"), "{scale:e}: {e}");
@@ -111,7 +111,7 @@ fn a_huge_matrix_is_refused_in_words_or_fitted() {
     }
 }
 
-/// 1, 1/2, 1/3, ... on the diagonal, with a value of its own in one place from the pass of this number on.
+/// 1, 1/2, 1/3, ... on the diagonal. From the pass with this number on, one entry of its products is replaced.
 struct Spoilt {
     value: f64,
     good_passes: usize,
@@ -140,7 +140,7 @@ impl SymOp for Spoilt {
 }
 
 #[test]
-fn an_operator_that_gives_what_is_not_finite_is_refused_by_name() {
+fn an_operator_with_products_that_are_not_finite_is_refused() {
     let mut wrong = Vec::new();
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         for good_passes in 0..5 {
@@ -315,14 +315,14 @@ fn a_share_of_an_operator_is_found() -> Result<()> {
             .count()
             + 1;
         assert_eq!(model.components(), expected, "{share}");
-        assert!(lies(&model, &op.truth(), 0.0).is_empty(), "{share}");
+        assert!(violations(&model, &op.truth(), 0.0).is_empty(), "{share}");
     }
     let all = KernelPca::new(Kernel::linear()).components(Components::Share(1.0)).fit(&blobs(700, 3, 4, 1))?;
     assert_eq!(all.components(), 3);
     Ok(())
 }
 
-/// A diagonal matrix of many rows: nobody could store it.
+/// A diagonal matrix with too many rows to be stored.
 struct Falling(usize);
 
 impl SymOp for Falling {

@@ -1,4 +1,4 @@
-//! Plans: what they promise is kept, and what cannot be is refused in words before anything is done.
+//! Plans: fits stay within them, and impossible ones are refused with a message before anything is computed.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn plan(text: &str, components: impl Into<Components>, n: usize, d: usize, exec:
 }
 
 #[test]
-fn all_components_of_many_points_are_refused_in_words() {
+fn all_components_of_many_points_are_refused_with_a_message() {
     let error = plan("gaussian", Components::All, 200_000, 10, &Exec::new()).expect_err("1.9 TB");
     assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
     let help = error.help().expect("help");
@@ -58,7 +58,7 @@ fn the_plan_fits_the_budget_whatever_it_is() {
 }
 
 #[test]
-fn sizes_beyond_all_measure_are_refused_without_a_panic() {
+fn sizes_that_overflow_are_refused_without_a_panic() {
     let mut wrong = Vec::new();
     for (n, d, k) in [
         (usize::MAX, 3, 5),
@@ -84,12 +84,12 @@ fn sizes_beyond_all_measure_are_refused_without_a_panic() {
 }
 
 #[test]
-fn the_plan_says_what_will_be_done() -> Result<()> {
+fn the_plan_is_printed_with_its_parts() -> Result<()> {
     let text = plan("gaussian", 10, 100_000, 500, &Exec::new())?.to_string();
     for part in ["passes", "pivots", "f32", "f64", "tiles", "memory", "GB", "100000 points"] {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
-    // A kernel has no features: what is decomposed are points.
+    // Kernel PCA decomposes a matrix of points, not of features.
     assert!(!text.contains("100000 features"), "{text}");
     let text = plan("gaussian", Components::All, 1000, 5, &Exec::new())?.to_string();
     assert!(text.contains("dense") && !text.contains("passes "), "{text}");
@@ -97,7 +97,7 @@ fn the_plan_says_what_will_be_done() -> Result<()> {
 }
 
 #[test]
-fn the_plan_is_what_is_done() -> Result<()> {
+fn the_fit_follows_the_plan() -> Result<()> {
     for (n, k) in [(601, 5), (1500, 5), (4200, 5), (700, 70), (700, 71)] {
         let plan = plan("gaussian", k, n, 3, &Exec::new())?;
         let model = KernelPca::new(kernel("gaussian")).components(k).fit(&normal(n, 3, 92))?;
@@ -118,10 +118,10 @@ fn tolerances_that_mean_nothing_are_refused() {
     }
 }
 
-/// Run in a process of its own, whose memory is then its own.
+/// Run in its own process, so that the memory measured is that of the fit.
 #[test]
 #[ignore = "called by the test below"]
-fn a_fit_that_measures_itself() {
+fn a_fit_that_prints_its_memory() {
     let size = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<usize>().ok());
     let (Some(n), Some(d), Some(k)) = (size("MERCER_N"), size("MERCER_D"), size("MERCER_K")) else { return };
     let high = || -> usize {
@@ -154,7 +154,7 @@ fn the_memory_that_is_used_is_about_what_the_plan_says() {
     ] {
         let out = std::env::temp_dir().join(format!("mercer-plan-{}-{n}-{d}-{k}", std::process::id()));
         let status = Command::new(std::env::current_exe().expect("this test"))
-            .args(["--ignored", "--exact", "plans::a_fit_that_measures_itself", "-q"])
+            .args(["--ignored", "--exact", "plans::a_fit_that_prints_its_memory", "-q"])
             .env("MERCER_N", n.to_string())
             .env("MERCER_D", d.to_string())
             .env("MERCER_K", k.to_string())
@@ -170,7 +170,7 @@ fn the_memory_that_is_used_is_about_what_the_plan_says() {
             wrong.push(format!("{text} of {n} x {d}: {}", String::from_utf8_lossy(&status.stdout)));
             continue;
         };
-        // Threads and allocators take some; twenty megabytes are nobody's business.
+        // Threads and allocators need some memory too; twenty megabytes are ignored.
         if used > 1.25 * planned + 2e7 {
             wrong.push(format!("{text} of {n} x {d}, {k}: {:.0} MB used, {:.0} MB planned", used / 1e6, planned / 1e6));
         }

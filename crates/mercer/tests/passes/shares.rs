@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::{blobs, dense, kernel, leading, lies};
+use crate::{blobs, dense, kernel, leading, violations};
 use mercer::certificate::Passes;
 use mercer::exec::Progress;
 use mercer::testing::matrices::normal;
@@ -23,7 +23,7 @@ fn a_share_of_the_variance_takes_as_many_components_as_from_the_stored_matrix() 
             assert!(!model.spectrum().is_complete(), "{text}");
             assert_eq!(model.components(), expected, "{share} of {text}");
             let own = 30.0 * f64::EPSILON * truth.spectrum().eigenvalues()[0];
-            let wrong = lies(&model, truth.spectrum().eigenvalues(), own);
+            let wrong = violations(&model, truth.spectrum().eigenvalues(), own);
             assert!(wrong.is_empty(), "{share} of {text}: {wrong:#?}");
         }
     }
@@ -73,7 +73,7 @@ fn one_component_and_as_many_as_passes_find() -> Result<()> {
         for k in [1, 2, 65, 66] {
             let model = leading(text, k, &x)?;
             assert_eq!(model.components(), k, "{text}");
-            let wrong = lies(&model, truth.spectrum().eigenvalues(), own);
+            let wrong = violations(&model, truth.spectrum().eigenvalues(), own);
             assert!(wrong.is_empty(), "{text}, {k}: {wrong:#?}");
         }
     }
@@ -90,7 +90,7 @@ fn more_components_than_the_memory_has_room_for_are_refused() {
 
 #[test]
 fn the_route_changes_no_share_of_an_indefinite_kernel() -> Result<()> {
-    // As long as all pairs fit the memory, a kernel with negative eigenvalues is looked at as a whole.
+    // If all pairs fit the memory, all eigenvalues of an indefinite kernel are computed.
     let x = normal(2001, 4, 87);
     let pca = KernelPca::new(kernel("sigmoid(gamma=0.5, coef0=1)")).components(4);
     let many = pca.fit(&x)?;

@@ -1,8 +1,8 @@
-//! Spectra that are known because they were made: flat, clustered, repeated, graded, deficient, indefinite.
+//! Constructed spectra with known eigenvalues: flat, clustered, repeated, graded, deficient, indefinite.
 
 use std::sync::OnceLock;
 
-use crate::{Spectral, lies, true_residuals, units};
+use crate::{Spectral, true_residuals, units, violations};
 use mercer::testing::matrices::normal;
 use mercer::testing::ratios::{orthonormality, sine_of_angle};
 use mercer::{KernelPca, KernelPcaModel, Result};
@@ -67,26 +67,28 @@ fn fits() -> &'static Vec<Fit> {
     })
 }
 
-/// The sentences of all fits for which there is something to say.
+/// The violations of all fits, as sentences.
 fn faults(check: impl Fn(&Fit) -> Vec<String>) -> Vec<String> {
     fits().iter().flat_map(|fit| check(fit).into_iter().map(|f| format!("{}: {f}", fit.name))).collect()
 }
 
 #[test]
 fn no_enclosure_excludes_the_eigenvalue() {
-    let wrong = faults(|f| lies(&f.model, &f.op.truth(), 0.0).into_iter().filter(|l| !l.contains("missed")).collect());
+    let wrong =
+        faults(|f| violations(&f.model, &f.op.truth(), 0.0).into_iter().filter(|l| !l.contains("missed")).collect());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn no_eigenvalue_above_the_bound_is_missed() {
-    let wrong = faults(|f| lies(&f.model, &f.op.truth(), 0.0).into_iter().filter(|l| l.contains("missed")).collect());
+    let wrong =
+        faults(|f| violations(&f.model, &f.op.truth(), 0.0).into_iter().filter(|l| l.contains("missed")).collect());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn no_eigenvalue_above_the_bound_is_missed_by_more_than_the_rounding() {
-    let wrong = faults(|f| lies(&f.model, &f.op.truth(), f.model.certificate().rounding()));
+    let wrong = faults(|f| violations(&f.model, &f.op.truth(), f.model.certificate().rounding()));
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -181,7 +183,7 @@ fn random_spectra_stay_within_their_enclosures() -> Result<()> {
         let op = Spectral::new(&values, seed);
         let (k, tolerance) = ([2, 7, 15][seed as usize % 3], [1e-2, 1e-4, 1e-7, 1e-9][seed as usize % 4]);
         let model = KernelPca::custom().components(k).tolerance(tolerance).fit_op(&op)?;
-        let found = lies(&model, &op.truth(), 0.0);
+        let found = violations(&model, &op.truth(), 0.0);
         wrong.extend(found.into_iter().map(|f| format!("seed {seed}, {k} to {tolerance:e}: {f}")));
         for c in model.certificate().clusters() {
             let sine = sine_of_angle(&op.vectors(c.first, c.last + 1), &units(&model, c.first, c.last + 1));
@@ -215,8 +217,8 @@ fn a_negative_definite_matrix_has_no_components() -> Result<()> {
 }
 
 #[test]
-fn more_digits_than_there_are_end_at_rounding() -> Result<()> {
-    // No vector has a residual of 1e-30: what rounding allows is reached, and said.
+fn a_tolerance_below_rounding_ends_at_rounding() -> Result<()> {
+    // No vector has a residual of 1e-30: the fit ends at the limit of rounding, and reports the residual.
     let values: Vec<f64> = (0..N - 1).map(|i| 1.0 / (i + 1) as f64).collect();
     let model = KernelPca::custom().components(3).tolerance(1e-30).fit_op(&Spectral::new(&values, 1))?;
     let c = model.certificate();

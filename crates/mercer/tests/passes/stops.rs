@@ -1,4 +1,4 @@
-//! Work that is cancelled, and work that goes on from what a journal has.
+//! Fits that are cancelled, and fits that resume from a journal.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ fn a_flag_set_at_any_moment_cancels_and_does_nothing_else() -> Result<()> {
                 Ok(_) => panic!("{text} of {n} was not cancelled at report {at} of {all}"),
             }
         }
-        // When the last report is told all is done; then the answer may come, but no other.
+        // At the last report all passes are done. Then the fit may succeed, with the same result.
         let (exec, _) = stopper(all - 1);
         match pca.fit_with(&x, &exec) {
             Err(e) => assert_eq!(*e.kind(), ErrorKind::Cancelled, "{text} of {n}: {e}"),
@@ -64,7 +64,7 @@ fn an_operator_that_is_cancelled_gives_no_model() {
 }
 
 #[test]
-fn transform_stops_too() -> Result<()> {
+fn a_cancelled_transform_stops() -> Result<()> {
     let x = blobs(700, 4, 5, 102);
     let model = KernelPca::new(kernel("gaussian")).components(3).fit(&x)?;
     let exec = Exec::new().cancel(Arc::new(AtomicBool::new(true)));
@@ -73,7 +73,7 @@ fn transform_stops_too() -> Result<()> {
 }
 
 #[test]
-fn progress_is_told_in_order() -> Result<()> {
+fn progress_is_reported_in_order() -> Result<()> {
     for (n, components) in [(1600, Components::Count(3)), (4200, Components::Count(3)), (800, Components::Share(0.9))] {
         let log = Arc::new(Mutex::new(Vec::new()));
         let told = log.clone();
@@ -102,7 +102,7 @@ fn progress_is_told_in_order() -> Result<()> {
     Ok(())
 }
 
-/// What a journal does wrong with a pass.
+/// A fault of a journal.
 type Fault = fn(PassResult) -> Result<Option<PassResult>>;
 
 /// A journal in memory.
@@ -111,7 +111,7 @@ struct Book {
     passes: Mutex<BTreeMap<usize, (u64, PassResult)>>,
     recalled: AtomicUsize,
     recorded: AtomicUsize,
-    /// What is done to passes that are recalled, if anything.
+    /// The fault in passes that are read back, if any.
     fault: Option<Fault>,
     /// From this pass on nothing can be written.
     full_from: Option<usize>,
@@ -163,7 +163,7 @@ fn fit(text: &str, components: Components, x: &Points, book: &Arc<Book>) -> Resu
 }
 
 #[test]
-fn work_goes_on_after_any_pass_with_the_same_bits() -> Result<()> {
+fn a_search_resumes_after_any_pass_with_the_same_bits() -> Result<()> {
     for (text, n, components) in [
         ("gaussian", 700, Components::Count(4)),
         ("laplacian", 1700, Components::Count(4)),
@@ -189,7 +189,7 @@ fn work_goes_on_after_any_pass_with_the_same_bits() -> Result<()> {
 }
 
 #[test]
-fn work_goes_on_with_other_threads_and_other_tiles_in_memory() -> Result<()> {
+fn a_search_resumes_with_other_threads_and_other_cached_tiles() -> Result<()> {
     let x = blobs(1700, 5, 6, 105);
     let book = Arc::new(Book::default());
     let plain = fit("gaussian", Components::Count(4), &x, &book)?.to_parts()?;
@@ -261,8 +261,8 @@ fn a_journal_with_other_passes_than_were_made_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// The key of a pass stands for its input. Where the start is random, that is the same for all data of one size: a
-/// journal of other data must not be taken for one's own.
+/// The key of a pass is a fingerprint of its input. A random start is the same for all data of one size, so the key must
+/// also depend on the data: a journal of other data must not be used.
 #[test]
 fn a_pass_of_other_data_has_another_key() -> Result<()> {
     struct Keys(Mutex<Vec<u64>>);
@@ -297,7 +297,7 @@ fn a_pass_of_other_data_has_another_key() -> Result<()> {
 }
 
 #[test]
-fn a_cancelled_fit_has_written_whole_passes_only() -> Result<()> {
+fn a_cancelled_fit_has_written_complete_passes_only() -> Result<()> {
     let x = blobs(1700, 5, 6, 110);
     let book = Arc::new(Book::default());
     let plain = fit("laplacian", Components::Count(4), &x, &book)?.to_parts()?;
@@ -318,7 +318,7 @@ fn a_cancelled_fit_has_written_whole_passes_only() -> Result<()> {
 }
 
 #[test]
-fn an_operator_goes_on_from_a_journal() -> Result<()> {
+fn a_fit_of_an_operator_resumes_from_a_journal() -> Result<()> {
     struct Counted(Spectral, AtomicUsize);
     impl SymOp for Counted {
         fn n(&self) -> usize {

@@ -9,7 +9,7 @@ use mercer::{Embedding, Exec, KernelPca, Pca, Points, Result};
 
 // P10
 #[test]
-fn new_points_do_not_see_their_neighbours() -> Result<()> {
+fn scores_of_new_points_do_not_depend_on_each_other() -> Result<()> {
     let (x, _) = iris();
     let n = 75;
     let train = Points::from_fn(n, 4, |i, j| x.row(2 * i)[j]);

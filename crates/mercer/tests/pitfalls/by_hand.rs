@@ -53,7 +53,7 @@ fn the_square_has_a_pair_of_equal_eigenvalues() -> Result<()> {
         let model = KernelPca::new(Kernel::gaussian(Gamma::Value(gamma))).fit(&x)?;
         let expected = [1.0 - b, 1.0 - b, 1.0 - 2.0 * a + b];
         assert!(largest_gap(model.spectrum().eigenvalues(), &expected) < 1e-14, "{gamma}");
-        // No one says how the pair is turned, but its plane and its inner products are certain.
+        // The rotation of the pair is not determined, but its plane and its inner products are.
         let (pair, both) = (model.scores().first_columns(2), |i: usize, j: usize| {
             (1.0 - b) / 2.0 * [[1.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, -1.0]][i % 2][j] * if i < 2 { 1.0 } else { -1.0 }
         });
@@ -68,7 +68,7 @@ fn the_square_has_a_pair_of_equal_eigenvalues() -> Result<()> {
 
 // P17
 #[test]
-fn equal_variances_leave_the_space_certain() -> Result<()> {
+fn equal_variances_have_a_determined_space() -> Result<()> {
     let x = Points::from_fn(8, 4, |i, j| if i / 2 == j { if i % 2 == 0 { 1.0 } else { -1.0 } } else { 0.0 });
     for route in ROUTES {
         let model = Pca::new().route(route).fit(&x)?;

@@ -97,7 +97,7 @@ fn fits_of_functions_and_operators_stop_when_cancelled() {
 }
 
 #[test]
-fn a_cancelled_fit_does_not_go_on_calling_the_function() {
+fn a_cancelled_fit_stops_calling_the_function() {
     let (x, calls) = (normal(100, 2, 28), Arc::new(AtomicUsize::new(0)));
     for (before, most) in [(true, 0), (false, 100 * 100 / 2)] {
         let flag = Arc::new(AtomicBool::new(before));
@@ -111,7 +111,7 @@ fn a_cancelled_fit_does_not_go_on_calling_the_function() {
 }
 
 #[test]
-fn a_cancelled_fit_does_not_go_on_applying_the_operator() {
+fn a_cancelled_fit_stops_applying_the_operator() {
     // Large enough for its columns to be asked for in parts.
     for (before, most) in [(true, 0), (false, 1)] {
         let flag = Arc::new(AtomicBool::new(before));

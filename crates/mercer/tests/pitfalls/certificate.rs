@@ -1,4 +1,4 @@
-//! The truth lies within the radius, also where powers and constants cost digits.
+//! Exact eigenvalues are within the error bound, also where powers and constants lose digits.
 
 use mercer::{Kernel, KernelPca, Points, Result};
 
@@ -40,15 +40,15 @@ fn exact_power(p: f64, e: f64, degree: u32) -> f64 {
     result.0 + result.1
 }
 
-/// (x.y - c)^1, centred, is the linear kernel, whatever c is. But where x.y is near c the entries are small, and their
-/// errors are those of the large numbers that they are differences of.
+/// (x.y - c)^1, centred, is the linear kernel for every c. If x.y is close to c, the entries are small, but they have the
+/// rounding errors of x.y and c.
 #[test]
 fn constants_that_cancel_stay_within_the_radius() -> Result<()> {
     for offset in [1.0, 1e3, 1e6] {
         let x = Points::from_fn(8, 1, |i, _| offset + (i * i + 3 * i) as f64 / 1024.0 / offset);
         let truth = KernelPca::new(Kernel::linear()).fit(&x)?.spectrum().eigenvalues()[0];
         let model = KernelPca::new(Kernel::polynomial(1, -offset * offset)).components(1).fit(&x)?;
-        // Where rounding hides the component, none is found, and that is an answer as well.
+        // If the component is below rounding, none is found, which is also correct.
         let (value, radius) = match model.spectrum().eigenvalues().first() {
             Some(value) => (*value, model.certificate().radius(0)),
             None => (0.0, model.certificate().rounding()),

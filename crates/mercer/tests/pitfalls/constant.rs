@@ -57,7 +57,7 @@ fn kernels_of_constant_points_have_no_components() -> Result<()> {
 
 // P19
 #[test]
-fn a_constant_column_is_left_as_it_is() -> Result<()> {
+fn a_constant_column_is_not_scaled() -> Result<()> {
     for value in [0.0, 0.1, 1e8 / 3.0, -1e-8] {
         let z = normal(40, 3, 12);
         let x = Points::from_fn(40, 4, |i, j| if j == 2 { value } else { z.row(i)[j.min(2)] + 10.0 });

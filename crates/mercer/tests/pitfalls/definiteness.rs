@@ -7,7 +7,7 @@ use mercer::{Exec, KernelPca, Result, diagnose};
 
 // P5
 #[test]
-fn a_kernel_that_is_not_positive_is_reported_for_every_number_of_components() -> Result<()> {
+fn an_indefinite_kernel_is_reported_for_every_number_of_components() -> Result<()> {
     let (x, _) = iris();
     for k in [1, 2, 10, 100] {
         let model = KernelPca::new(kernel("sigmoid(gamma=0.05, coef0=-1)")).components(k).fit(&x)?;

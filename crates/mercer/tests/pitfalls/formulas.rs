@@ -1,4 +1,4 @@
-//! Kernels are what their formulas say.
+//! Kernels have the values of their formulas.
 
 use crate::common::relative;
 use crate::kernel;
@@ -27,7 +27,7 @@ fn cosine_is_the_cosine_and_positive() -> Result<()> {
 
 // P23
 #[test]
-fn formulas_are_what_they_say() {
+fn kernels_have_the_values_of_their_formulas() {
     let (x, y) = ([1.0, -2.0, 0.5], [0.0, 1.0, 2.5]);
     let (d2, l1, dot) = (14.0f64, 6.0f64, -0.75f64);
     for (text, expected) in [

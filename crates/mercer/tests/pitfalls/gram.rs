@@ -1,4 +1,4 @@
-//! Gram matrices that are given: plain ones, extreme ones, those of f32 and those that are none.
+//! Given Gram matrices: ordinary, extreme, in f32, and invalid ones.
 
 use crate::common::{assert_finite_kernel_pca, faults_of_kernel_pca, inner_products, largest_gap, map, to_f32};
 use crate::{gram_of, is_range};
@@ -72,7 +72,7 @@ fn gram_matrices_at_the_ends_of_the_range_are_sound_or_refused() {
 }
 
 #[test]
-fn gram_matrices_that_are_none_are_refused() {
+fn invalid_gram_matrices_are_refused() {
     let pca = KernelPca::custom();
     let mut gram = gram_of(5, |i, j| if i == j { 2.0 } else { 0.5 });
     gram.row_mut(1)[3] = 0.6;
@@ -150,7 +150,7 @@ fn the_rank_of_an_f32_gram_matrix_is_not_read_from_its_rounding() -> Result<()> 
     Ok(())
 }
 
-// P6: the same numbers given as f64 are what they are: nobody knows that they were rounded before.
+// P6: the same numbers given as f64 count as exact: the library cannot know of an earlier rounding.
 #[test]
 fn an_f32_asymmetry_among_f64_numbers_is_refused() {
     let gram = f32_product(&to_f32(&normal(60, 3, 37))).view().to_f64();

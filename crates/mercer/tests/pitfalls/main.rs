@@ -1,5 +1,5 @@
-//! One test or more for each numerical pitfall that libraries of this kind have or had. The letter P and its number
-//! name the pitfall; what has no number is a refusal or a promise of this library.
+//! One or more tests for each numerical pitfall of PITFALLS.md, cited by its number. Tests without a number check what this
+//! library refuses or guarantees.
 #![allow(missing_docs)]
 
 #[path = "../common/mod.rs"]

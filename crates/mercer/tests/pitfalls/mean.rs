@@ -22,7 +22,7 @@ fn variances_do_not_depend_on_the_mean() -> Result<()> {
     let mut wrong = Vec::new();
     for offset in [0.0, 1e2, 1e4, 1e6, 1e8] {
         let x = far(offset);
-        // The subtraction is exact: the truth is that of the very same points.
+        // The subtraction is exact, so that the reference is for the same points.
         let (_, truth, _) = naive::pca(&map(&x, |v| v - offset));
         for route in [Route::Auto, Route::Covariance, Route::Svd] {
             let model = Pca::new().route(route).fit(&x)?;

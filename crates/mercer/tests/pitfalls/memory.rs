@@ -1,4 +1,4 @@
-//! What does not fit the memory budget is refused, or done in a way that fits.
+//! Fits beyond the memory budget are refused, or use a method that fits.
 
 use crate::common::ROUTES;
 use crate::{gram_of, kernel};
@@ -7,7 +7,7 @@ use mercer::testing::matrices::normal;
 use mercer::{Block, Embedding, ErrorKind, Exec, Kernel, KernelPca, Pca, Points, Result, Route, diagnose};
 
 #[test]
-fn what_does_not_fit_the_memory_is_refused_before_it_is_tried() {
+fn fits_beyond_the_memory_budget_are_refused_before_they_start() {
     let memory = |e: mercer::Error| match e.kind() {
         ErrorKind::Memory { needed, budget, .. } => {
             assert!(*needed > u128::from(*budget) && e.help().is_some(), "{e}");
@@ -41,7 +41,7 @@ fn what_does_not_fit_the_memory_is_refused_before_it_is_tried() {
 }
 
 #[test]
-fn no_number_is_made_up_for_features_that_cannot_be_counted() {
+fn the_message_has_no_number_for_features_beyond_counting() {
     let pca = Pca::new().embed(Embedding::monomials(2000));
     let error = pca.plan(3, 100_000, &Exec::new()).expect_err("more than 2^128 features");
     assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
@@ -49,11 +49,11 @@ fn no_number_is_made_up_for_features_that_cannot_be_counted() {
 }
 
 #[test]
-fn sizes_beyond_all_measure_are_refused_as_well() {
+fn sizes_that_overflow_are_refused() {
     for size in [1 << 40, 1 << 62, usize::MAX] {
         for route in ROUTES {
             for (n, d) in [(size, 3), (3, size), (size, size)] {
-                // What is refused for its memory is fine, and so is a plan that fits; only a panic is not.
+                // A refusal for memory is fine, and so is a plan that fits; a panic is not.
                 let plan = Pca::new().route(route).plan(n, d, &Exec::new());
                 assert!(plan.is_err() || plan.is_ok_and(|p| p.bytes <= 8_000_000_000), "{route:?} {n} {d}");
             }
@@ -97,7 +97,7 @@ fn functions_and_operators_that_do_not_fit_the_memory_are_not_called() {
 }
 
 #[test]
-fn the_automatic_route_stays_where_it_is_when_svd_does_not_fit() -> Result<()> {
+fn the_automatic_route_is_unchanged_when_svd_does_not_fit() -> Result<()> {
     // A component of so little variance that svd is called for.
     let z = normal(200, 4, 43);
     let tall = Points::from_fn(200, 4, |i, j| z.row(i)[j] * if j == 3 { 1e-5 } else { 1.0 });

@@ -1,4 +1,4 @@
-//! Operators act as their matrices do, and those of the user may do wrong.
+//! Operators give the results of their matrices; faulty ones of the user are refused.
 
 use crate::common::largest;
 use crate::{FIXED, kernel};
@@ -19,7 +19,7 @@ fn an_operator_on_no_columns_gives_none() -> Result<()> {
 }
 
 #[test]
-fn an_operator_is_its_matrix() -> Result<()> {
+fn an_operator_gives_the_results_of_its_matrix() -> Result<()> {
     let x = normal(150, 3, 35);
     for text in FIXED {
         let bound = Bound::new(&kernel(text), &x)?;

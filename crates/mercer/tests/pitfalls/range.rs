@@ -117,7 +117,7 @@ fn tiny_points_are_refused_by_pca() {
 }
 
 #[test]
-fn kernels_do_not_take_tiny_points_for_equal_ones() {
+fn kernels_distinguish_tiny_points() {
     let z = normal(12, 3, 31);
     let mut wrong = Vec::new();
     for size in [1e-158, 1e-200, 1e-300] {

@@ -1,4 +1,4 @@
-//! There are as many components as the feature space has dimensions, not as rounding makes.
+//! The number of components is the rank of the features; rounding adds none.
 
 use crate::common::to_f32;
 use crate::kernel;

@@ -11,7 +11,7 @@ use mercer::testing::matrices::normal;
 use mercer::{Components, ErrorKind, Kernel, KernelPca, Pca, Result};
 
 #[test]
-fn too_little_is_refused() {
+fn too_few_points_or_dimensions_are_refused() {
     let few = |e: mercer::Error, what: &str, found: usize, needed: usize| match *e.kind() {
         ErrorKind::TooFew { what: w, found: f, needed: m } => assert_eq!((w, f, m), (what, found, needed)),
         ref other => panic!("{other:?}"),
@@ -64,7 +64,7 @@ fn other_dimensions_are_refused() -> Result<()> {
 /// What puts a level around a kernel.
 type Around = fn(Kernel) -> Kernel;
 
-/// The linear kernel with so many levels around it.
+/// The linear kernel inside this many levels.
 fn nested(levels: usize, around: Around) -> Kernel {
     (0..levels).fold(Kernel::linear(), |k, _| around(k))
 }

@@ -37,7 +37,7 @@ fn scores_of_the_fit_are_the_transform_of_the_same_points() -> Result<()> {
     Ok(())
 }
 
-// P20: a score is alpha'k, alpha = u / sqrt(lambda): what rounding does to it goes with 1 / sqrt(lambda), not worse.
+// P20: a score is alpha'k with alpha = u / sqrt(lambda): its rounding error grows as 1 / sqrt(lambda), not faster.
 #[test]
 fn small_components_lose_no_more_digits_than_they_must() -> Result<()> {
     let (x, _) = iris();

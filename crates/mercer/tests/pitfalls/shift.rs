@@ -1,4 +1,4 @@
-//! Kernel PCA does not see a shift of the points where the kernel does not.
+//! Kernel PCA is invariant to shifts of the points if the kernel is.
 
 use crate::common::{largest_gap, map, relative, to_f32};
 use crate::kernel;
@@ -13,7 +13,7 @@ fn on_a_grid(n: usize, d: usize) -> Points {
 
 // P3
 #[test]
-fn kernels_of_distances_do_not_see_shifts_at_all() -> Result<()> {
+fn kernels_of_distances_are_invariant_to_shifts() -> Result<()> {
     let x = on_a_grid(60, 3);
     let shifted = map(&x, |v| v + 1e6);
     for text in ["gaussian", "gaussian(over_2sigma2=1e5)", "laplacian", "matern(nu=1/2)", "matern", "rq(alpha=2)"] {
@@ -29,7 +29,7 @@ fn kernels_of_distances_do_not_see_shifts_at_all() -> Result<()> {
 
 // P3
 #[test]
-fn the_linear_kernel_does_not_see_shifts_once_centred() -> Result<()> {
+fn the_centred_linear_kernel_is_invariant_to_shifts() -> Result<()> {
     let x = on_a_grid(60, 3);
     for text in ["linear", "linear + gaussian(gamma=0.2)", "3*linear + 0.5*(linear + matern(length=2))"] {
         let here = KernelPca::new(kernel(text)).components(3).fit(&x)?;
@@ -48,7 +48,7 @@ fn the_linear_kernel_does_not_see_shifts_once_centred() -> Result<()> {
 
 // P3
 #[test]
-fn kernels_of_distances_of_f32_points_do_not_see_shifts() -> Result<()> {
+fn kernels_of_distances_of_f32_points_are_invariant_to_shifts() -> Result<()> {
     let x = on_a_grid(60, 3);
     let (here, there) = (to_f32(&x), to_f32(&map(&x, |v| v + 1e3)));
     for text in ["gaussian", "laplacian", "matern(nu=5/2)", "rational_quadratic"] {
@@ -60,7 +60,7 @@ fn kernels_of_distances_of_f32_points_do_not_see_shifts() -> Result<()> {
 
 // P3: the numbers that are chosen for the kernel, and those components that are almost nothing, are the same as well.
 #[test]
-fn a_sum_of_gaussian_and_linear_does_not_see_shifts_in_any_component() -> Result<()> {
+fn a_sum_of_gaussian_and_linear_is_invariant_to_shifts() -> Result<()> {
     let x = on_a_grid(60, 3);
     let shifted = map(&x, |v| v + 1e6);
     for text in ["gaussian + linear", "linear + gaussian(over_2sigma2=1e5)", "0.1*linear + 7*gaussian(gamma=1)"] {

@@ -1,4 +1,4 @@
-//! Nothing that has no unit depends on the unit of points, columns or kernel values.
+//! Results without a unit do not depend on the units of points, columns or kernel values.
 
 use crate::common::{ROUTES, assert_finite_kernel_pca, iris, largest_gap, map, relative};
 use crate::kernel;
@@ -61,7 +61,7 @@ fn the_weight_of_a_kernel_changes_nothing_but_the_eigenvalues() -> Result<()> {
 
 // P19, P25
 #[test]
-fn a_kernel_of_standardised_points_does_not_see_the_units_of_columns() -> Result<()> {
+fn a_kernel_of_standardised_points_does_not_depend_on_units() -> Result<()> {
     let (x, _) = iris();
     let units = [1.0, 1024.0, 2f64.powi(-30), 2f64.powi(90)];
     let scaled = Points::from_fn(x.n(), 5, |i, j| if j < 4 { x.row(i)[j] * units[j] } else { 0.3 });
@@ -87,7 +87,7 @@ fn a_kernel_of_standardised_points_does_not_see_the_units_of_columns() -> Result
 
 // P25
 #[test]
-fn the_median_width_goes_with_the_unit() -> Result<()> {
+fn the_median_width_scales_with_the_unit() -> Result<()> {
     let (x, _) = iris();
     for text in ["gaussian", "gaussian(gamma=scale)", "laplacian", "matern", "matern(nu=5/2)", "rational_quadratic"] {
         let base = KernelPca::new(kernel(text)).components(5).fit(&x)?;

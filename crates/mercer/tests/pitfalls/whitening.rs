@@ -1,4 +1,4 @@
-//! Whitening leaves out what has no variance.
+//! Whitening drops components without variance.
 
 use crate::common::{ROUTES, largest, map};
 use mercer::testing::matrices::normal;
@@ -11,7 +11,7 @@ fn low_rank(n: usize, d: usize) -> Points {
     Points::from_fn(n, d, |i, j| (0..d).map(|l| u[l][i] * s(l) * v[l][j]).sum())
 }
 
-/// So many orthonormal vectors, by Gram and Schmidt.
+/// This many orthonormal vectors, by Gram and Schmidt.
 fn orthonormal(length: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let mut found: Vec<Vec<f64>> = Vec::new();
@@ -31,7 +31,7 @@ fn orthonormal(length: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
 
 // P4
 #[test]
-fn whitening_does_not_blow_up_what_has_no_variance() -> Result<()> {
+fn whitening_does_not_amplify_components_without_variance() -> Result<()> {
     let x = low_rank(1000, 10);
     for route in ROUTES {
         let model = Pca::new().whiten(true).route(route).fit(&x)?;
@@ -48,7 +48,7 @@ fn whitening_does_not_blow_up_what_has_no_variance() -> Result<()> {
 
 // P4
 #[test]
-fn whitening_leaves_out_exactly_dependent_columns() -> Result<()> {
+fn whitening_drops_exactly_dependent_columns() -> Result<()> {
     let z = normal(300, 3, 4);
     let x = Points::from_fn(300, 6, |i, j| z.row(i)[j % 3] * if j < 3 { 1.0 } else { 2.0 } + 5.0);
     for route in ROUTES {

@@ -1,4 +1,4 @@
-//! What sums, norms and products of eigenvalues, scores and errors must be.
+//! Identities for sums, norms and products of eigenvalues, scores and errors.
 
 use crate::common::{ROUTES, largest};
 use crate::strategies::{EPS, any_kernel, config, no_error, some_points};

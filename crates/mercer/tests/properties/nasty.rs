@@ -1,4 +1,4 @@
-//! Points that code is not written for: the answer is finite, or there is none.
+//! Extreme points: results are finite, or the points are refused.
 
 use crate::common::{ROUTES, faults_of_kernel_pca, faults_of_pca};
 use crate::strategies::{any_kernel, config, no_error};
@@ -8,7 +8,7 @@ use mercer::testing::matrices::{POINTS, points};
 use mercer::{Kernel, KernelPca, Pca, Points, Result};
 use proptest::prelude::*;
 
-/// Numbers that code is not written for.
+/// Extreme numbers.
 fn nasty_number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -2.0..2.0f64,
@@ -76,7 +76,7 @@ proptest! {
 }
 
 #[test]
-fn no_model_of_the_nasty_points_says_anything_that_is_not_finite() -> Result<()> {
+fn all_numbers_in_models_of_the_nasty_points_are_finite() -> Result<()> {
     for number in 0..POINTS {
         let (name, x) = points(number);
         for route in ROUTES {

@@ -1,4 +1,4 @@
-//! What the properties are tried on: points and kernels of all kinds, the same in every run.
+//! Inputs of the property tests: points and kernels of all kinds, the same in every run.
 #![allow(unreachable_pub)]
 
 use mercer::kernel::Nu;

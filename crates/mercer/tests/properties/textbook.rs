@@ -1,4 +1,4 @@
-//! Kernel PCA and PCA are what the textbook says, in plain loops.
+//! Kernel PCA and PCA against the textbook in plain loops.
 
 use crate::common::{ROUTES, inner_products, largest, largest_gap};
 use crate::strategies::{EPS, any_kernel, config, leaf, no_error, some_points};
@@ -41,7 +41,7 @@ fn agrees_with_the_textbook(kernel: &Kernel, x: &Points, new: &Points) -> std::r
     let gap = largest_gap(inner_products(&model.scores()).as_slice(), positive.as_slice());
     prop_assert!(gap <= 4.0 * tolerance + cut, "{kernel}: inner products differ by {gap}");
 
-    // New points, on components that stand apart from their neighbours and from the rounding of the plain values.
+    // New points, on components whose eigenvalues are clear of their neighbours and of rounding.
     let entry = largest(gram.as_slice());
     let apart = |j: usize| {
         let gap = |i: usize| (values[j] - values[i]).abs() > 1e-2 * entry;

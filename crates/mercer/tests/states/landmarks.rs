@@ -17,7 +17,7 @@ fn every(x: &Points<f64>, step: usize) -> Points<f64> {
 }
 
 #[test]
-fn all_points_as_landmarks_are_the_exact_answer() -> Result<()> {
+fn all_points_as_landmarks_give_the_exact_result() -> Result<()> {
     let (x, _) = iris();
     for text in ["gaussian(gamma=0.5)", "gaussian(gamma=20)", "poly(degree=2)", "laplacian(gamma=0.3)", "linear"] {
         for standardise in [false, true] {
@@ -58,9 +58,9 @@ fn the_trace_error_of_iris_is_the_golden_one() -> Result<()> {
     Ok(())
 }
 
-/// What the certificate says, against the whole matrix.
+/// Checks the certificate against the whole matrix.
 #[test]
-fn what_is_certified_holds() -> Result<()> {
+fn the_certificate_holds() -> Result<()> {
     let x = every(&digits().0, 3);
     for gamma in [2e-4, 1e-3, 5e-3] {
         let exact = gaussian(gamma).dense(true).fit(&x)?;
@@ -80,7 +80,7 @@ fn what_is_certified_holds() -> Result<()> {
             // The share is of the whole variance, and at most what it is.
             let share = found.ratios().iter().zip(exact.spectrum().ratios()).all(|(a, b)| *a <= b + 1e-12);
             assert!(share && found.total() >= exact.spectrum().total() * (1.0 - 1e-10));
-            // The residuals that the sample promises.
+            // The residuals estimated from the sample.
             let a = c.approximation().unwrap();
             let z = model.transform(&x)?;
             for j in 0..5 {
@@ -92,7 +92,7 @@ fn what_is_certified_holds() -> Result<()> {
                     / theta.sqrt();
                 let (estimate, bound) = (a.residuals()[j], a.residual_bounds()[j]);
                 assert!(residual <= bound, "{landmarks} {gamma} {j}: {residual} beyond {bound}");
-                // Where the sample says nothing, the trace does.
+                // Without an estimate from the sample, the trace bounds them.
                 let said = bound < a.trace_error();
                 assert!(!said || estimate > 0.5 * residual && estimate < 2.0 * residual, "{residual} as {estimate}");
                 assert!(said || gamma > 1e-3, "nothing is said of component {j}");
@@ -147,7 +147,7 @@ fn the_same_bits_on_any_number_of_threads() -> Result<()> {
     Ok(())
 }
 
-/// Many points are done in f32 where that is good enough, and the answer says so in its rounding alone.
+/// Many points are computed in f32 if that is accurate enough; only the stated rounding shows it.
 #[test]
 fn many_points_in_f32_agree_with_f64() -> Result<()> {
     let mut dice = Dice(8);
@@ -199,7 +199,7 @@ fn errors_of_points_sum_to_what_is_discarded() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_is_refused() -> Result<()> {
+fn invalid_landmarks_and_states_are_refused() -> Result<()> {
     let x = iris().0;
     let exec = Exec::new();
     for landmarks in [Landmarks::Uniform(0), Landmarks::TraceError(0.0), Landmarks::TraceError(2.0)] {
@@ -272,7 +272,7 @@ fn a_survey_samples_fairly_and_does_not_depend_on_the_order() -> Result<()> {
     Ok(())
 }
 
-/// Points that are all alike, or on which the kernel is 0, have no component, whatever the landmarks.
+/// Equal points, and points on which the kernel is 0, have no component with any landmarks.
 #[test]
 fn points_without_variance() -> Result<()> {
     for (x, text) in [

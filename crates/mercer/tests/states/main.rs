@@ -1,4 +1,4 @@
-//! States: what is known of points that come in batches does not depend on how they come.
+//! States: the results for points in batches do not depend on the batches.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../common/mod.rs"]
@@ -57,7 +57,7 @@ fn refuses_damage(bytes: &[u8], read: impl Fn(&[u8]) -> bool) {
 /// may fail, and does not panic.
 fn survives_forgery(bytes: &[u8], seed: u64, use_it: impl Fn(&[u8])) {
     let mut dice = Dice(seed);
-    // Sizes, which come first, beyond all measure.
+    // Sizes, which come first, that overflow.
     for at in 14..(bytes.len() - 16).min(200) {
         let mut other = bytes.to_vec();
         other[at..at + 8].fill(0xff);

@@ -7,7 +7,7 @@ use mercer::state::{LandmarkBasis, LandmarkState, PassState, RowBlock, Survey};
 use mercer::testing::ratios::aligned_difference;
 use mercer::{Block, Exec, Gamma, Kernel, KernelPca, KernelPcaModel, Landmarks, Points, Result};
 
-/// What a cluster would do: blocks of rows, tasks for their pairs, and a driver that sees vectors alone.
+/// A cluster in one process: blocks of rows, tasks for their pairs, and a driver that has the vectors only.
 struct Cluster<'a> {
     basis: LandmarkBasis,
     blocks: Vec<(usize, usize)>,
@@ -126,7 +126,7 @@ fn exact_components_by_passes_are_those_of_one_machine() -> Result<()> {
 }
 
 #[test]
-fn pairs_that_are_missing_or_twice_are_found() -> Result<()> {
+fn missing_and_duplicate_pairs_are_detected() -> Result<()> {
     let (x, exec) = (iris().0, Exec::new());
     let spec = KernelPca::new(Kernel::gaussian(Gamma::Value(0.5))).components(2);
     let cluster = cluster(&x, &spec, 2)?;

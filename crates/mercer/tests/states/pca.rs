@@ -149,7 +149,7 @@ fn embeddings_and_their_states() -> Result<()> {
 }
 
 #[test]
-fn bad_batches_and_bytes_leave_the_state_as_it_was() -> Result<()> {
+fn bad_batches_and_bytes_leave_the_state_unchanged() -> Result<()> {
     let (x, exec) = (data(100, 3, 0.0, 2), Exec::new());
     for route in [Route::Auto, Route::Svd] {
         let mut state = Pca::new().route(route).state(3)?;

@@ -1,4 +1,4 @@
-//! exp(-gamma s), which several kernels are of several statistics.
+//! exp(-gamma s), which several kernels use with different statistics.
 
 use fearless_simd::prelude::*;
 

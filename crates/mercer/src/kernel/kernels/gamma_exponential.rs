@@ -98,7 +98,7 @@ impl LeafKernel for GammaExponential {
     }
 
     fn size(&self, _: usize, _: f64) -> Size {
-        // The logarithm that the power is computed by has an error of its own: t |ln t| exp(-t) < 1 of it.
+        // The power is computed by a logarithm, whose error changes the value by t |ln t| exp(-t) < 1 times as much.
         Size { value: 1.0, error: 2.0 }
     }
 
@@ -111,12 +111,12 @@ impl LeafKernel for GammaExponential {
     fn vectors<S: Simd, T: Real>(&self, simd: S, deviation: bool) -> impl Fn(Four<S, T>) -> Four<S, T> {
         let over = vector::constant::<S, T>(simd, 1.0 / self.length.or_nan());
         let (half, zero) = (vector::constant::<S, T>(simd, 0.5 * self.power), vector::constant::<S, T>(simd, 0.0));
-        // Beyond, exp(-t) is as good as 0.
+        // For t above exp(highest), exp(-t) is 0.
         let (least, most) = (vector::constant::<S, T>(simd, T::LEAST), vector::constant::<S, T>(simd, T::LARGEST));
         let highest = vector::constant::<S, T>(simd, (-T::LOWEST.to_f64()).ln());
         #[inline(always)]
         move |s| {
-            // In two factors, whose product may exceed all numbers: it is then as good as the largest.
+            // In two factors. Their product may overflow; it is then replaced by the largest number.
             let r = vector::map(
                 s,
                 #[inline(always)]

@@ -16,7 +16,7 @@ use crate::vector::Four;
 /// exp(-gamma |x-y|^2), or exp(-sum_j (x_j - y_j)^2 / (2 length_j^2))
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gaussian {
-    /// The width, in any of its spellings.
+    /// The width, as gamma, as a length, or as a length per dimension.
     pub width: GaussianWidth,
 }
 

@@ -1,4 +1,4 @@
-//! x.y: ordinary PCA seen from the Gram matrix.
+//! x.y: kernel PCA with it is linear PCA.
 
 use fearless_simd::prelude::*;
 

@@ -214,7 +214,7 @@ impl LeafKernel for Matern {
         let series = series(nu);
         #[inline(always)]
         move |s| {
-            // x = -a. Far out the exponential is as good as 0, and the polynomial must not be infinite.
+            // x = -a. For large a the exponential is 0, and the polynomial must stay finite, since 0 times infinity is NaN.
             let x = map(
                 s,
                 #[inline(always)]

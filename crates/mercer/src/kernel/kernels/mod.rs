@@ -1,8 +1,8 @@
 //! The kernels, one file each, and the table of them.
 //!
 //! A new kernel is a new file that implements [`LeafKernel`] and a line in the table below. The trait has no default
-//! methods, so that nothing about a kernel, its rounding errors above all, can be forgotten; the conformance suite
-//! (`testing::conformance`) checks what the compiler cannot.
+//! methods, so that the compiler requires every property of a kernel, its rounding errors above all. The conformance suite
+//! (`testing::conformance`) tests them.
 
 mod exponential;
 
@@ -20,7 +20,7 @@ use crate::vector::Four;
 
 /// A kernel k(x, y) = value(statistic(x, y)).
 ///
-/// Numbers that a rule has still to find are NaN, and so is what is computed from them.
+/// Parameters without a number yet, since a rule has still to find it, count as NaN.
 pub(crate) trait LeafKernel: Clone {
     /// Its line of the table.
     const ENTRY: Entry;
@@ -34,7 +34,7 @@ pub(crate) trait LeafKernel: Clone {
     /// The same kernel with numbers in place of rules.
     fn resolve(&self, rules: &mut Rules<'_>) -> Result<Self>;
 
-    /// What it is a function of.
+    /// The statistic that it is a function of.
     fn statistic(&self) -> Statistic<'_>;
 
     /// The value at statistic s.
@@ -58,7 +58,7 @@ pub(crate) trait LeafKernel: Clone {
     /// The value as an expression.
     fn formula(&self) -> Formula;
 
-    /// value, or deviation, of a few vectors of statistics.
+    /// The function that computes the value, or the deviation, of a few vectors of statistics.
     fn vectors<S: Simd, T: Real>(&self, simd: S, deviation: bool) -> impl Fn(Four<S, T>) -> Four<S, T>;
 }
 
@@ -101,7 +101,7 @@ macro_rules! kernels {
                 Ok(match self { $(Leaf::$name(k) => Leaf::$name(k.resolve(rules)?)),* })
             }
 
-            /// What it is a function of.
+            /// The statistic that it is a function of.
             pub fn statistic(&self) -> Statistic<'_> {
                 match self { $(Leaf::$name(k) => k.statistic()),* }
             }
@@ -161,7 +161,7 @@ kernels! {
     gaussian::Gaussian,
     /// exp(-gamma |x-y|_1)
     laplacian::Laplacian,
-    /// between exp(-r) and the Gaussian in smoothness
+    /// p(a) exp(-a), a = sqrt(2 nu) |x-y| / length, p = 1, 1 + a or 1 + a + a^2/3
     matern::Matern,
     /// (1 + |x-y|^2 / (2 alpha length^2))^-alpha
     rational_quadratic::RationalQuadratic,

@@ -110,7 +110,7 @@ impl LeafKernel for RationalQuadratic {
     #[inline(always)]
     fn vectors<S: Simd, T: Real>(&self, simd: S, deviation: bool) -> impl Fn(Four<S, T>) -> Four<S, T> {
         let over = 1.0 / self.length.or_nan();
-        // In two factors: their product may exceed all numbers, and then is as good as the largest.
+        // In two factors. Their product with s may overflow; it is then replaced by the largest number.
         let first = vector::constant::<S, T>(simd, over);
         let second = vector::constant::<S, T>(simd, over / (2.0 * self.alpha));
         let alpha = vector::constant::<S, T>(simd, -self.alpha);

@@ -1,4 +1,4 @@
-//! x.y / (|x|^2 + |y|^2 - x.y): the share of what two fingerprints have in common.
+//! x.y / (|x|^2 + |y|^2 - x.y): for binary fingerprints, common bits divided by all set bits.
 
 use fearless_simd::prelude::*;
 

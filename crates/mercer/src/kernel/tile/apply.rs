@@ -5,7 +5,7 @@ use fearless_simd::prelude::*;
 use crate::real::Real;
 use crate::vector::{Four, SIDE_BY_SIDE};
 
-/// What the numbers of a tile are before the function is applied.
+/// The meaning of the numbers in a tile before the function is applied.
 #[derive(Clone, Copy)]
 pub(crate) enum Raw<'a, T> {
     /// The statistic itself.
@@ -18,7 +18,7 @@ pub(crate) enum Raw<'a, T> {
 
 type Native<S, T> = <T as SimdFloatElement>::Native<S>;
 
-/// `f` of every statistic, a few vectors at a time.
+/// Applies `f` to every statistic, a few vectors at a time.
 #[inline(always)]
 pub(crate) fn each<S: Simd, T: Real>(
     simd: S,
@@ -83,7 +83,7 @@ pub(crate) fn each<S: Simd, T: Real>(
     );
 }
 
-/// `f(values, beside)` of a line and of the numbers beside it (zeros when there are none).
+/// Applies `f(values, beside)` to a line and to the numbers `beside` it (zeros if there are none).
 #[inline(always)]
 fn lanes<S: Simd, T: Real>(simd: S, line: &mut [T], beside: &[T], f: impl Fn(Four<S, T>, Four<S, T>) -> Four<S, T>) {
     let step = Native::<S, T>::LEN * SIDE_BY_SIDE;
@@ -100,7 +100,7 @@ fn lanes<S: Simd, T: Real>(simd: S, line: &mut [T], beside: &[T], f: impl Fn(Fou
         }
     }
     if !rest.is_empty() {
-        // The last few go through vectors of their own: an entry has the same bits wherever it stands.
+        // The last few are padded to full vectors, so that an entry has the same bits at any position.
         let (mut v, mut w) = (none, none);
         copy(&*rest, v.iter_mut().flat_map(|v| v.as_mut_slice()));
         if !beside.is_empty() {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::kernel::{Kernel, Leaf};
 
-    /// The vector path against the definition, over all magnitudes, on every instruction set there is.
+    /// The vector path against the definition, over all magnitudes, on every instruction set of this machine.
     #[test]
     fn vectors_are_the_definition_on_every_instruction_set() {
         let texts = [
@@ -163,17 +163,17 @@ mod tests {
             for level in [Level::new(), Level::fallback()] {
                 for deviation in [false, true] {
                     let of = |s: f64| if deviation { leaf.deviation(s) } else { leaf.value(s) };
-                    let mut wide = s.clone();
-                    leaf.apply(level, deviation, Raw::Statistic, s.len(), &mut wide);
-                    for (s, v) in s.iter().zip(&wide).filter(|(s, _)| **s < 1e30 || leaf.origin() == 1.0) {
+                    let mut in_f64 = s.clone();
+                    leaf.apply(level, deviation, Raw::Statistic, s.len(), &mut in_f64);
+                    for (s, v) in s.iter().zip(&in_f64).filter(|(s, _)| **s < 1e30 || leaf.origin() == 1.0) {
                         let gap = (v - of(*s)).abs();
-                        // Relative to the value, or to the least number that is not subnormal.
+                        // Relative to the value, or to the smallest normal number.
                         let allowed = 16.0 * f64::EPSILON * of(*s).abs() * (1.0 + argument(&leaf, *s)) + 1e-300;
                         assert!(gap <= allowed, "{leaf:?} {deviation} at {s}: {v} for {}", of(*s));
                     }
-                    let mut narrow: Vec<f32> = s.iter().map(|v| *v as f32).collect();
-                    leaf.apply(level, deviation, Raw::Statistic, s.len(), &mut narrow);
-                    for (s, v) in s.iter().zip(&narrow).filter(|(s, _)| **s < 1e3) {
+                    let mut in_f32: Vec<f32> = s.iter().map(|v| *v as f32).collect();
+                    leaf.apply(level, deviation, Raw::Statistic, s.len(), &mut in_f32);
+                    for (s, v) in s.iter().zip(&in_f32).filter(|(s, _)| **s < 1e3) {
                         let s = f64::from(*s as f32);
                         let allowed = 16.0 * f64::from(f32::EPSILON) * of(s).abs() * (1.0 + argument(&leaf, s)) + 1e-30;
                         assert!((f64::from(*v) - of(s)).abs() <= allowed, "f32 {leaf:?} at {s}: {v} {}", of(s));
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// How large the argument of the exponential is: rounding it changes the value by as much.
+    /// The size of the argument of the exponential: its rounding error is a relative error of the value.
     fn argument(leaf: &Leaf, s: f64) -> f64 {
         match leaf {
             Leaf::Polynomial(_) => 40.0,

@@ -1,4 +1,4 @@
-//! Distances coordinate by coordinate: where there is no matrix product for them, and where one would lose digits.
+//! Distances coordinate by coordinate, for statistics without a matrix product, or where a product would lose digits.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::real::Real;
 
 type Native<S, T> = <T as SimdFloatElement>::Native<S>;
 
-/// Vectors of columns that are summed side by side: as many sums as hide the latency of an addition.
+/// Vectors of columns that are summed at the same time, enough to hide the latency of an addition.
 const SIDE_BY_SIDE: usize = 4;
 
 /// A distance that is a sum over coordinates.
@@ -34,7 +34,7 @@ impl Distance {
     }
 }
 
-/// Fills `out`, row by row, with distances. Each is summed over coordinates in order, wherever it stands.
+/// Fills `out`, row by row, with distances. Each is summed over coordinates in order, at any position in the tile.
 pub(super) fn fill<T: Real>(
     level: Level,
     distance: Distance,

@@ -35,7 +35,7 @@ pub(crate) const MIDDLE_TILE: usize = 128;
 /// Rows and columns of a tile of many points: it stays in cache with its points, and its matrix product is efficient.
 pub(crate) const LARGE_TILE: usize = 192;
 
-/// What is evaluated.
+/// Which values a tile has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// k(x, y).
@@ -45,7 +45,7 @@ pub(crate) enum Form {
     UpToCentring,
 }
 
-/// The constant that a kernel is near to where points are near: what [`Form::UpToCentring`] leaves out.
+/// The value of a kernel at distance 0, which [`Form::UpToCentring`] subtracts.
 pub(crate) fn origin(kernel: &Kernel) -> f64 {
     match kernel {
         Kernel::Sum(ks) => ks.iter().map(origin).sum(),
@@ -56,7 +56,7 @@ pub(crate) fn origin(kernel: &Kernel) -> f64 {
     }
 }
 
-/// Buffers that tiles are put together in, kept from one tile to the next.
+/// Buffers for computing tiles, reused from tile to tile.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch<T>(Vec<Vec<T>>);
 
@@ -110,7 +110,7 @@ struct Tile<'a, T> {
 }
 
 impl<T: Real> Tile<'_, T> {
-    /// `additive`: nothing but sums and weights stand between this kernel and the whole.
+    /// `additive`: whether this kernel is inside sums and weights only.
     fn fill(&self, kernel: &Kernel, additive: bool, out: &mut [T], scratch: &mut Scratch<T>) {
         match kernel {
             Kernel::Scaled(w, k) => {
@@ -167,7 +167,7 @@ impl<T: Real> Tile<'_, T> {
             }
         }
         apply(Raw::Products { rows: row_norms, cols: col_norms }, out);
-        // Two points far from the mean may be near to each other: products would not see it.
+        // Two points far from the mean may be close to each other. Products would lose all digits of their distance.
         for i in a.far_within(&self.rows) {
             for j in b.far_within(&self.cols) {
                 let (x, y) = (a.for_differences(pairing).row(i), b.for_differences(pairing).row(j));

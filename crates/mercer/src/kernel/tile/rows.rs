@@ -1,4 +1,4 @@
-//! Points made ready for the tiles of one kernel.
+//! Points prepared for the tiles of one kernel.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use crate::real::Real;
 /// How squared distances are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DistanceMethod {
-    /// Coordinate by coordinate: all digits, whatever the points. For few points, where it costs next to nothing.
+    /// Coordinate by coordinate, accurate for all points. Used for few points, where it is cheap.
     Differences,
-    /// |x|^2 + |y|^2 - 2 x.y about a point in the middle, by matrix products: an absolute error of about
-    /// eps (|x|^2 + |y|^2), which is kept below what matters ([`View::far_within`]).
+    /// |x|^2 + |y|^2 - 2 x.y by matrix products, after subtracting a point near the mean. The absolute error is about
+    /// eps (|x|^2 + |y|^2). Where that is too large, differences are used ([`View::far_within`]).
     Products,
 }
 
@@ -30,7 +30,7 @@ impl DistanceMethod {
     }
 }
 
-/// Points made ready: a view for every lens that the kernel's leaves look through, the plain one first.
+/// Prepared points: a view for every lens of the kernel's leaves, the plain one first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rows<T = f64> {
     n: usize,
@@ -38,23 +38,23 @@ pub(crate) struct Rows<T = f64> {
     views: Vec<View<T>>,
 }
 
-/// Points behind one lens.
+/// The images of the points under one lens.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct View<T> {
     lens: Lens,
-    /// The mapped points as they are, where a leaf needs them so.
+    /// The mapped points, if a leaf needs them.
     raw: Option<Points<T>>,
-    /// The plain points less the point in the middle, where a leaf needs them so. Other lenses need no middle.
+    /// The plain points less the point near the mean, if a leaf needs them. Other lenses need none.
     centred: Option<Points<T>>,
     /// |x|^2 of the raw points, for ratios of dot products.
     raw_norms: Vec<T>,
     /// |x|^2 of the centred points, for distances by products.
     norms: Vec<T>,
-    /// Points so far out that products of two of them are not good enough, ascending.
+    /// The indices of points so far from the mean that products of two of them are not accurate enough, ascending.
     far: Vec<usize>,
 }
 
-/// What the leaves of a kernel need of the points behind a lens.
+/// Which data of a view the leaves of a kernel need.
 #[derive(Clone, Copy, Debug, Default)]
 struct Needs {
     raw: bool,
@@ -65,7 +65,7 @@ struct Needs {
 }
 
 impl Needs {
-    /// Of all leaves that look through the lens.
+    /// The needs of all leaves with this lens.
     fn of(kernel: &Kernel, lens: &Lens, method: DistanceMethod, f32: bool) -> Needs {
         let mut needs = Needs::default();
         for leaf in kernel.leaves() {
@@ -79,7 +79,7 @@ impl Needs {
                 Pairing::Tanimoto => (needs.raw, needs.raw_norms) = (true, true),
                 Pairing::ChiSquared => needs.raw = true,
                 Pairing::SquaredDistance if smooth && method == DistanceMethod::Products => needs.distances = true,
-                // Differences of f32 points are taken from the middle, where they have more digits.
+                // In f32, differences are of points less the middle point, which have more digits.
                 Pairing::SquaredDistance | Pairing::L1 if f32 => needs.centred = true,
                 Pairing::SquaredDistance | Pairing::L1 => needs.raw = true,
             }
@@ -96,7 +96,7 @@ impl Rows {
             let needs = Needs::of(kernel, &lens, method, false);
             let mapped = mapped(&lens, &points, bound.shift());
             let mut view = View::new(lens, Some(mapped));
-            // Their error is that of mapped points, whichever way distances are computed: norms are always known.
+            // The norms bound the error of mapped points for both ways of computing distances, so they are always computed.
             if needs.distances || matches!(view.lens, Lens::Scaled(_) | Lens::Circle(_)) {
                 view.measure(bound);
             }
@@ -122,7 +122,7 @@ impl Rows {
         self.views[0].raw()
     }
 
-    /// The same points in f32, always by way of the point in the middle.
+    /// The same points in f32, always after subtracting the middle point.
     pub(crate) fn to_f32(&self, bound: &Bound) -> Rows<f32> {
         let kernel = bound.kernel();
         let views = self.views.iter().map(|view| {
@@ -138,7 +138,7 @@ impl Rows {
             }
             if needs.raw_norms {
                 let norms: Vec<f64> = view.raw().rows().map(|x| dot(x, x)).collect();
-                // Norms that f32 cannot hold would make different points equal: no point can be compared then.
+                // Norms too small for f32 would make different points equal. Then all points count as far.
                 if norms.iter().any(|v| *v > 0.0 && *v < LEAST_NORM) {
                     out.far = (0..norms.len()).collect();
                 }
@@ -159,24 +159,24 @@ impl<T: Real> Rows<T> {
         self.method
     }
 
-    /// The points behind a lens.
+    /// The view of a lens.
     pub(super) fn view(&self, lens: &Lens) -> &View<T> {
         self.views.iter().find(|view| view.lens == *lens).expect("a view for every leaf of the kernel")
     }
 
-    /// The points as they are.
+    /// The view of the plain points.
     pub(super) fn plain(&self) -> &View<T> {
         &self.views[0]
     }
 
-    /// The share of points that products are not good enough for.
+    /// The share of points for which products are not accurate enough.
     pub(crate) fn far_share(&self) -> f64 {
         let most = self.views.iter().map(|view| view.far.len()).max().unwrap_or(0);
         most as f64 / self.n.max(1) as f64
     }
 
-    /// The largest squared norm of a point that products are used for, 0 where they are not. Mapped points, which are
-    /// rounded, count in any case.
+    /// The largest squared norm of a point for which products are used, or 0 without products. Mapped points are rounded, so
+    /// they always count.
     pub(crate) fn reach(&self) -> f64 {
         self.views.iter().map(View::reach).fold(0.0, f64::max)
     }
@@ -209,13 +209,13 @@ impl<T: Real> View<T> {
         &self.norms
     }
 
-    /// The points whose differences are taken: f64 ones as they are, f32 ones from the middle.
+    /// The points whose differences are taken: in f64 the mapped points, in f32 those less the middle point.
     pub(super) fn for_differences(&self, pairing: Pairing) -> &Points<T> {
         let raw = T::EPSILON == f64::EPSILON || pairing == Pairing::ChiSquared;
         if raw { self.raw() } else { self.centred() }
     }
 
-    /// Points of a range of which no two may be compared by products.
+    /// The points of a range for which products are not accurate enough.
     pub(super) fn far_within(&self, range: &Range<usize>) -> impl Iterator<Item = usize> + use<'_, T> {
         let (first, last) =
             (self.far.partition_point(|i| *i < range.start), self.far.partition_point(|i| *i < range.end));
@@ -225,7 +225,7 @@ impl<T: Real> View<T> {
     fn reach(&self) -> f64 {
         let mut far = self.far.iter().peekable();
         let near = self.norms.iter().enumerate();
-        // Far points are compared by differences, which are exact for plain points only.
+        // Distances of far points are computed by differences, which are exact for plain points only.
         let near = near.filter(|(i, _)| self.lens != Lens::Plain || far.next_if(|f| **f == *i).is_none());
         near.fold(0.0, |m, (_, v)| m.max(v.to_f64()))
     }
