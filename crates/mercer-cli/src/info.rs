@@ -138,6 +138,8 @@ fn json_of_spectrum(model: &AnyModel, spectrum: &Spectrum, certificate: &Certifi
                 "failure_probability": certificate.kind().failure(),
             },
             "rounding": certificate.rounding(),
+            "accuracies": (0..model.components()).map(|i| certificate.accuracy(i)).collect::<Vec<_>>(),
+            "statements": certificate.statements(),
             "passes": certificate.passes(),
             "approximation": certificate.approximation().map_or(Value::Null, |a| json!({
                 "landmarks": a.landmarks(),

@@ -185,6 +185,7 @@ fn summary(app: &App, result: &FitResult, took: Duration, exec: &Exec) -> Result
             [below / s.total().max(f64::MIN_POSITIVE), above / s.total().max(f64::MIN_POSITIVE)]
         }).collect::<Vec<_>>()),
         "certificate": certificate.map(ToString::to_string),
+        "statements": certificate.map(|c| c.statements()),
         "pca": {
             "id": pca.id, "components": pca.scores.d(), "shares": pca.model.spectrum().ratios(),
             "agreement": agreement_json(pca.agreement.as_ref()),

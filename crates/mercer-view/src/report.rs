@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use base64::Engine;
-use mercer::certificate::BoundKind;
+use mercer::certificate::{BoundKind, Confidence};
 use mercer::widths::sweep;
 use mercer::{AnyModel, Certificate, Exec, Gamma, Kernel, KernelPca, Pca, Points, Result};
 
@@ -281,8 +281,8 @@ impl Report<'_> {
                     Some(k) => format!("{:.1e}", k.sine.asin()),
                     None => String::new(),
                 };
-                let end = |v: f64| format!("{:.7e}", self.unit() * v);
-                vec![component(j), end(values[j] - below), end(values[j] + above), angle]
+                let end = |v: f64, up: bool| outward(self.unit() * v, up);
+                vec![component(j), end(values[j] - below, false), end(values[j] + above, true), angle]
             });
             *body += "<h3>Error bounds</h3>";
             table(&["component", "eigenvalue at least", "at most", "angle at most (rad)"], rows, body);
@@ -368,25 +368,43 @@ impl Report<'_> {
 
 /// A certificate in sentences: what is proved, what is likely, and what is an estimate.
 fn in_words(c: &Certificate, unit: f64) -> Vec<String> {
-    if c.kind() == BoundKind::Unknown {
-        return vec![format!("{c}.")];
+    let mut said: Vec<String> = c
+        .statements()
+        .iter()
+        .map(|statement| {
+            let mut letters = statement.text.chars();
+            let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+            format!("{first}{}. {}", letters.as_str(), kind_in_words(statement.confidence))
+        })
+        .collect();
+    if c.kind() != BoundKind::Unknown {
+        said.push(format!("Every bound includes an allowance of {:.1e} for rounding.", unit * c.rounding()));
     }
-    let mut said = vec![format!("In short: {c}.")];
-    said.push(match c.kind() {
-        BoundKind::AllPairs => "All eigenvalues were computed, so none can have been missed. This is certain.".to_string(),
-        BoundKind::Trace => "The sum of all eigenvalues is known and none is negative, so no larger one can have been missed. This is certain.".into(),
-        BoundKind::Frobenius => "The sum of the squares of all eigenvalues is known, so no larger one can have been missed. This is certain.".into(),
-        BoundKind::Probes { failure } => format!(
-            "Random probe vectors show that no larger eigenvalue was missed, with a probability of error of at most {failure:.0e}."
-        ),
-        BoundKind::Unknown => String::new(),
-    });
-    said.push(format!(
-        "The error bounds follow from the measured residuals by theorems. Every bound includes an allowance of {:.1e} for \
-         rounding, which is a first-order estimate with generous constants, not a proof.",
-        unit * c.rounding()
-    ));
     said
+}
+
+/// How sure a statement is, as a sentence.
+fn kind_in_words(confidence: Confidence) -> String {
+    match confidence {
+        Confidence::Theorem => "This is a theorem.".into(),
+        Confidence::Probability { failure } => {
+            format!("This holds except with probability {failure:.0e} over the random probes.")
+        }
+        _ => "This is an estimate.".into(),
+    }
+}
+
+/// The end of an enclosure with eight digits, rounded away from the enclosed number: down, or up.
+fn outward(v: f64, up: bool) -> String {
+    let text = format!("{v:.7e}");
+    let shown: f64 = text.parse().unwrap_or(v);
+    let inside = if up { shown < v } else { shown > v };
+    if !inside || !v.is_finite() || v == 0.0 {
+        return text;
+    }
+    // One unit of the last digit.
+    let step = 10f64.powi(v.abs().log10().floor() as i32 - 7);
+    format!("{:.7e}", if up { shown + step } else { shown - step })
 }
 
 fn picture(figure: &Figure, body: &mut String) -> Result<()> {
@@ -426,4 +444,19 @@ fn classes(n: usize) -> String {
 /// Text as HTML.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outward;
+
+    #[test]
+    fn ends_of_enclosures_are_rounded_outwards() {
+        for v in [1.23456789, -1.23456789, 9.99999999, 3.3e-300, 1.0, -0.1, 123456.789, 0.0] {
+            let (low, high): (f64, f64) =
+                (outward(v, false).parse().expect("a number"), outward(v, true).parse().expect("a number"));
+            assert!(low <= v && v <= high, "{low} {v} {high}");
+            assert!(high - low <= 2.1e-7 * v.abs(), "{low} {v} {high}");
+        }
+    }
 }

@@ -43,9 +43,9 @@ const PARTS: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
     columns: Columns,
-    /// The lower half, and the rounding errors of the additions.
+    /// The lower half, and the rounding errors of the additions, where there were some.
     scatter: Block,
-    rest: Block,
+    rest: Option<Block>,
     /// A bound on the error of each S_ij, relative to sqrt(S_ii S_jj) (MATHS.md, M24).
     error: f64,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Columns {
 impl Moments {
     /// Returns the moments of no points.
     pub fn empty(d: usize) -> Self {
-        Moments { columns: Columns::empty(d), scatter: Block::zeros(d, d), rest: Block::zeros(d, d), error: 0.0 }
+        Moments { columns: Columns::empty(d), scatter: Block::zeros(d, d), rest: None, error: 0.0 }
     }
 
     /// Returns the moments of points.
@@ -122,14 +122,14 @@ impl Moments {
                 *scatter.at_mut(i, j) -= columns.weight * left[i] * left[j];
             }
         }
-        Moments { columns, scatter, rest: Block::zeros(d, d), error: OF_PRODUCTS * UNIT }
+        Moments { columns, scatter, rest: None, error: OF_PRODUCTS * UNIT }
     }
 
     /// As [`Moments::of_chunk`] in twice the precision.
     fn of_chunk_precisely<T: Real>(x: PointsRef<'_, T>) -> Self {
         let (columns, high, low) = Columns::of_chunk_precisely(x);
         let (scatter, rest) = precise::scatter(&high, &low, x.n(), x.d());
-        Moments { columns, scatter, rest, error: PRECISE * UNIT }
+        Moments { columns, scatter, rest: Some(rest), error: PRECISE * UNIT }
     }
 
     /// Returns the moments of the union of both sets (MATHS.md, M19; Chan, Golub and LeVeque):
@@ -151,14 +151,18 @@ impl Moments {
         if self.columns.n == 0 {
             *self = other.clone();
         } else if let Some((gap, weight)) = self.columns.add(&other.columns) {
+            let rest = self.rest.get_or_insert_with(|| Block::zeros(gap.len(), gap.len()));
             for j in 0..gap.len() {
                 let scaled = gap[j] * weight;
                 let (mine, theirs) = (&mut self.scatter.col_mut(j)[j..], &other.scatter.col(j)[j..]);
-                let rests = self.rest.col_mut(j)[j..].iter_mut().zip(&other.rest.col(j)[j..]);
-                for (((s, o), g), (rest, other)) in mine.iter_mut().zip(theirs).zip(&gap[j..]).zip(rests) {
+                let rest = &mut rest.col_mut(j)[j..];
+                for (((s, o), g), rest) in mine.iter_mut().zip(theirs).zip(&gap[j..]).zip(&mut *rest) {
                     let (sum, e) = two_sum(*s, *o);
                     let (sum, f) = two_sum(sum, g * scaled);
-                    (*s, *rest) = (sum, *rest + *other + e + f);
+                    (*s, *rest) = (sum, *rest + (e + f));
+                }
+                if let Some(other) = &other.rest {
+                    rest.iter_mut().zip(&other.col(j)[j..]).for_each(|(rest, other)| *rest += other);
                 }
             }
             self.error = self.error.max(other.error).max(MERGED * UNIT);
@@ -169,14 +173,16 @@ impl Moments {
         self.columns.write(writer);
         writer.number(self.error);
         writer.lower_half(&self.scatter);
-        writer.lower_half(&self.rest);
+        writer.flag(self.rest.is_some());
+        self.rest.iter().for_each(|rest| writer.lower_half(rest));
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let columns = Columns::read(reader)?;
         let (d, error) = (columns.mean.len(), reader.number()?);
-        let (scatter, rest) = (reader.lower_half(d)?, reader.lower_half(d)?);
-        if columns.n == 0 && scatter.as_slice().iter().chain(rest.as_slice()).any(|v| *v != 0.0) {
+        let scatter = reader.lower_half(d)?;
+        let rest = if reader.flag()? { Some(reader.lower_half(d)?) } else { None };
+        if columns.n == 0 && (rest.is_some() || scatter.as_slice().iter().any(|v| *v != 0.0)) {
             return Err(damaged("there is a scatter matrix but no points"));
         }
         if !(0.0..1.0).contains(&error) {
@@ -226,7 +232,9 @@ impl Moments {
     /// Returns the scatter matrix about the mean, both halves. Divide by n or n - 1 for the covariance.
     pub fn scatter(&self) -> Block {
         let mut scatter = self.scatter.clone();
-        scatter.as_mut_slice().iter_mut().zip(self.rest.as_slice()).for_each(|(s, rest)| *s += rest);
+        if let Some(rest) = &self.rest {
+            scatter.as_mut_slice().iter_mut().zip(rest.as_slice()).for_each(|(s, rest)| *s += rest);
+        }
         for j in (0..self.d()).filter(|&j| self.is_constant(j)) {
             for i in 0..self.d() {
                 *scatter.at_mut(i.max(j), i.min(j)) = 0.0;

@@ -15,7 +15,7 @@ use crate::plan::{PassPlan, Replan};
 use crate::spectrum::{Components, Matrix, Spectrum};
 
 /// Properties of a Gram operator that a search and its error bounds need besides the products.
-pub(super) struct Facts {
+pub(super) struct GramProperties {
     pub(super) diagonal: Vec<f64>,
     /// Whether no eigenvalue is negative, by the kernel's formula.
     pub(super) definite: bool,
@@ -25,7 +25,7 @@ pub(super) struct Facts {
     pub(super) confidence: Confidence,
 }
 
-impl Facts {
+impl GramProperties {
     /// The size of the entries (M25): the root of their mean square, |K|_F / n, or the mean of k(x, x) if that is larger,
     /// since errors of dot products are relative to |x||y|. Where the norm is not known, something that is not less for a
     /// positive semi-definite operator.
@@ -63,7 +63,7 @@ impl KernelPca {
     pub(super) fn search(
         &self,
         problem: &Problem<'_>,
-        facts: &Facts,
+        facts: &GramProperties,
         plan: &PassPlan,
         made: &mut (usize, usize),
         exec: &Exec,
@@ -99,7 +99,7 @@ impl KernelPca {
         features: Features,
         found: Box<Found>,
         wanted: usize,
-        facts: &Facts,
+        facts: &GramProperties,
     ) -> Result<KernelPcaModel> {
         let n = found.vectors.n();
         let (means, grand_mean, trace) = (facts.means(&found), facts.grand_mean(&found), facts.trace(&found));
@@ -163,7 +163,7 @@ impl KernelPca {
     }
 }
 
-impl Facts {
+impl GramProperties {
     /// kbar = K1/n (M7).
     fn means(&self, found: &Found) -> Vec<f64> {
         found.row_sums.iter().map(|s| s / found.row_sums.len() as f64).collect()

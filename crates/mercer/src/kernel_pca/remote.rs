@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::landmark_basis::LandmarkBasis;
-use super::passes::{Facts, Outcome};
+use super::passes::{GramProperties, Outcome};
 use super::planning::Shape;
 use super::{KernelPca, KernelPcaModel};
 use crate::block::Block;
@@ -420,7 +420,7 @@ impl KernelPca {
         let errors = bound.clone();
         // Landmarks refuse kernels that may have negative eigenvalues.
         let extent = Extent { square, reach, share: 1.0 };
-        let facts = Facts {
+        let facts = GramProperties {
             diagonal,
             definite: bound.kernel().is_psd(),
             entry_errors: Box::new(move |size| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::passes::{Facts, Outcome};
+use super::passes::{GramProperties, Outcome};
 use super::planning::Shape;
 use super::{KernelPca, KernelPcaModel};
 use crate::block::{Block, fingerprint};
@@ -179,7 +179,7 @@ impl KernelPca {
         let entry_errors =
             Box::new(move |size| (entry_error.map_or(8.0 * f64::EPSILON * size, |error| error.bound), 0.0));
         let confidence = entry_error.map_or(Confidence::Estimate, |error| error.confidence);
-        let facts = Facts { diagonal, definite: false, entry_errors, confidence };
+        let facts = GramProperties { diagonal, definite: false, entry_errors, confidence };
         facts.check(op.n())?;
         let rounding = |norm, largest| facts.rounding(norm, largest);
         let problem = Problem {
@@ -233,7 +233,7 @@ struct OnPoints {
 
 impl OnPoints {
     /// Makes ready what the plan asks for, or says why it cannot be done so.
-    fn prepare(&mut self, plan: &PassPlan, exec: &Exec) -> Result<std::result::Result<Facts, Replan>> {
+    fn prepare(&mut self, plan: &PassPlan, exec: &Exec) -> Result<std::result::Result<GramProperties, Replan>> {
         let bound = self.gram.bound().clone();
         if plan.f32 && self.gram32.is_none() {
             if !bound.allows_f32(self.gram.extent().square) {
@@ -267,7 +267,7 @@ impl OnPoints {
         Ok(Ok(facts))
     }
 
-    fn search(&mut self, spec: &KernelPca, facts: &Facts, plan: &PassPlan, exec: &Exec) -> Result<Outcome> {
+    fn search(&mut self, spec: &KernelPca, facts: &GramProperties, plan: &PassPlan, exec: &Exec) -> Result<Outcome> {
         let rounding = |norm, largest| facts.rounding(norm, largest);
         let problem = Problem {
             f64: &self.gram,
@@ -285,10 +285,10 @@ impl OnPoints {
         spec.search(&problem, facts, plan, &mut self.passes, exec)
     }
 
-    fn facts(&self, exec: &Exec) -> Result<Facts> {
+    fn facts(&self, exec: &Exec) -> Result<GramProperties> {
         let bound = self.gram.bound().clone();
         let (extent, extent32) = (*self.gram.extent(), self.gram32.as_ref().map(|gram| *gram.extent()));
-        Ok(Facts {
+        Ok(GramProperties {
             diagonal: self.gram.diagonal(exec)?.unwrap_or_default(),
             definite: bound.kernel().is_psd(),
             entry_errors: Box::new(move |size| {
