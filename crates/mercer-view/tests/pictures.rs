@@ -202,7 +202,7 @@ fn the_report_is_complete_in_itself() -> Result<()> {
         for told in [
             "name=\"viewport\"",
             "@media print",
-            "In short: eigenvalues accurate to",
+            "Eigenvalues accurate to",
             "It says nothing about sampling",
             "mercer report &#39;x &amp; y&#39;",
             "kernel PCA, gaussian(gamma=",
