@@ -1,5 +1,7 @@
 //! Numbers of about 31 digits, as the sum of two f64: the reference for results in f64.
 
+use std::cmp::Ordering;
+use std::iter::Sum;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::kernel::Formula;
@@ -77,7 +79,37 @@ impl Div for DoubleDouble {
     }
 }
 
+impl Sum for DoubleDouble {
+    fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
+        terms.fold(0.0.into(), |sum, term| sum + term)
+    }
+}
+
+impl PartialOrd for DoubleDouble {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match self.high.partial_cmp(&other.high)? {
+            Ordering::Equal => self.low.partial_cmp(&other.low),
+            order => Some(order),
+        }
+    }
+}
+
 impl DoubleDouble {
+    /// This number without its sign.
+    pub fn abs(self) -> Self {
+        if self.high < 0.0 { -self } else { self }
+    }
+
+    /// This number times a power of two, which is exact within the range of f64.
+    pub fn times_power_of_two(self, power: f64) -> Self {
+        DoubleDouble { high: self.high * power, low: self.low * power }
+    }
+
+    /// What [`DoubleDouble::to_f64`] leaves of this number.
+    pub fn rest(self) -> f64 {
+        self.low
+    }
+
     /// The nearest f64.
     pub fn to_f64(self) -> f64 {
         self.high
@@ -97,9 +129,22 @@ impl DoubleDouble {
         if self.high < -740.0 {
             return 0.0.into();
         }
-        // x = n ln 2 + 512 r, and e^x = 2^n (e^r)^512
+        // x = n ln 2 + r, and e^x = 2^n e^r
         let n = (self.high / LN_2.high).round();
-        let r = (self - LN_2 * n.into()) * (1.0 / 512.0).into();
+        let value = (self - LN_2 * n.into()).small_exp_m1() + 1.0.into();
+        // In two steps, so that 2^n itself need not be a number.
+        let (half, rest) = ((n / 2.0).floor(), n - (n / 2.0).floor());
+        value * half.exp2().into() * rest.exp2().into()
+    }
+
+    /// e to this power less 1, with all digits where that is small.
+    pub fn exp_m1(self) -> Self {
+        if self.high.abs() < 0.4 { self.small_exp_m1() } else { self.exp() - 1.0.into() }
+    }
+
+    /// e^x - 1 = (1 + (e^r - 1))^512 - 1 for |x| < 0.4, x = 512 r.
+    fn small_exp_m1(self) -> Self {
+        let r = self * (1.0 / 512.0).into();
         let (mut sum, mut term) = (DoubleDouble::from(0.0), DoubleDouble::from(1.0));
         for m in 1..14 {
             term = term * r / f64::from(m).into();
@@ -108,10 +153,7 @@ impl DoubleDouble {
         for _ in 0..9 {
             sum = sum * sum + sum * 2.0.into(); // (1 + s)^2 - 1
         }
-        let value = sum + 1.0.into();
-        // In two steps, so that 2^n need not be in the range of f64.
-        let (half, rest) = ((n / 2.0).floor(), n - (n / 2.0).floor());
-        value * half.exp2().into() * rest.exp2().into()
+        sum
     }
 
     /// The natural logarithm of a positive number.
@@ -172,6 +214,7 @@ mod tests {
             for (found, expected) in [
                 (x.exp().to_f64(), v.exp()),
                 ((-x).exp().to_f64(), (-v).exp()),
+                ((-x).exp_m1().to_f64(), (-v).exp_m1()),
                 (x.ln().to_f64(), v.ln()),
                 (x.sqrt().to_f64(), v.sqrt()),
                 ((x / 400.0.into()).sin_pi().to_f64(), (std::f64::consts::PI * v / 400.0).sin()),

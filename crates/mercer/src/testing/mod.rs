@@ -7,5 +7,6 @@ pub mod limits;
 pub mod matrices;
 pub mod naive;
 pub mod ratios;
+pub mod reference;
 
 pub use crate::wire::signed_again;
