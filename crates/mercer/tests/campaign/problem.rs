@@ -195,9 +195,11 @@ impl Problem {
                     (None, None) => spec.fit(x)?,
                     (Some(tree), _) => in_batches(spec, x, *tree)?,
                 };
-                let scores = model.transform(x)?;
                 let mut shown = of_kernel_pca(&model);
-                shown.vectors = (0..scores.d()).map(|j| unit(scores.column(j))).collect();
+                if !model.is_exact() {
+                    let scores = model.transform(x)?;
+                    shown.vectors = (0..scores.d()).map(|j| unit(scores.column(j))).collect();
+                }
                 Ok(shown)
             }
             Task::Gram { spec } => Ok(of_kernel_pca(&match &x32 {
@@ -287,7 +289,12 @@ fn of_kernel_pca(model: &KernelPcaModel) -> Shown {
         values,
         certificate: model.certificate().clone(),
         kernel: model.kernel().cloned(),
-        route: if model.spectrum().is_complete() { "dense" } else { "passes" }.into(),
+        route: match (model.is_exact(), model.spectrum().is_complete()) {
+            (false, _) => "landmarks",
+            (true, true) => "dense",
+            (true, false) => "passes",
+        }
+        .into(),
     }
 }
 

@@ -1,16 +1,18 @@
 //! The smallest problem that still shows a violation: fewer rows, fewer columns, rounder numbers.
 
+use std::time::{Duration, Instant};
+
 use mercer::Points;
 
 use crate::problem::{Problem, Task};
 
-/// Tries to make a problem smaller as long as `still` holds of it, at most so many times.
-pub fn smaller(mut problem: Problem, mut tries: usize, still: impl Fn(&Problem) -> bool) -> Problem {
-    let mut go = |candidate: Problem, problem: &mut Problem| {
-        if tries == 0 {
+/// Tries to make a problem smaller as long as `still` holds of it, for so long.
+pub fn smaller(mut problem: Problem, time: Duration, still: impl Fn(&Problem) -> bool) -> Problem {
+    let start = Instant::now();
+    let go = |candidate: Problem, problem: &mut Problem| {
+        if start.elapsed() > time {
             return false;
         }
-        tries -= 1;
         let holds = still(&candidate);
         if holds {
             *problem = candidate;
