@@ -44,9 +44,9 @@ export const getFloats = async (path, signal, kind = Float32Array) =>
 export const upload = async (file) =>
   (await ask(`/api/data?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file })).json();
 
-// Fits a recipe; `onProgress` gets each progress event. Aborting the signal stops the fit on the server.
-export async function fit(recipe, onProgress, signal) {
-  const response = await ask("/api/fit", asJson(recipe, signal));
+// Fits what is asked for; `onProgress` gets each progress event. Aborting the signal stops the fit on the server.
+export async function fit(request, onProgress, signal) {
+  const response = await ask("/api/fit", asJson(request, signal));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {

@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::data::Data;
 use crate::error::{Refusal, Result, lost};
 use crate::plots;
-use crate::recipe::Recipe;
+use crate::request::{Choice, FitRequest, asked, pca_beside};
 use crate::selection::{PcaResult, Selection};
 use crate::state::{App, FitResult, StopOnDrop};
 use crate::texts::Texts;
@@ -50,13 +50,13 @@ fn send(to: &UnboundedSender<Event>, name: &str, value: &Value) {
     let _ = to.send(Event::default().event(name).data(value.to_string()));
 }
 
-/// Fits the recipe of the page.
+/// Fits what the page asks for.
 pub(crate) async fn fit(
     State(app): State<Arc<App>>,
-    Json(recipe): Json<Recipe>,
+    Json(request): Json<FitRequest>,
 ) -> Result<Sse<impl Stream<Item = std::result::Result<Event, Infallible>>>> {
-    let kernel = recipe.kernel()?;
-    let data = app.data(recipe.data)?;
+    let (spec, choice) = (request.spec()?, request.choice);
+    let data = app.data(choice.table)?;
     let stop = StopOnDrop::default();
     let cancel = stop.flag();
     let (sender, received) = unbounded_channel();
@@ -78,7 +78,7 @@ pub(crate) async fn fit(
             let work = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
                 let start = Instant::now();
-                let result = fitted(&with, id, data, recipe, kernel, &exec)?;
+                let result = fitted(&with, id, data, choice, spec, &exec)?;
                 let summary = summary(&with, &result, start.elapsed(), &exec)?;
                 Ok::<_, Refusal>((result, summary))
             });
@@ -119,26 +119,20 @@ fn progress(to: UnboundedSender<Event>) -> ProgressFn {
 }
 
 /// Fits the model, and PCA of the same points unless it is kept.
-fn fitted(
-    app: &App,
-    id: usize,
-    data: Arc<Data>,
-    recipe: Recipe,
-    kernel: Option<mercer::Kernel>,
-    exec: &Exec,
-) -> Result<FitResult> {
-    let selection = app.selection(data, &recipe)?;
+fn fitted(app: &App, id: usize, data: Arc<Data>, choice: Choice, spec: Spec, exec: &Exec) -> Result<FitResult> {
+    let selection = app.selection(data, choice)?;
     let Selection { points, colour, .. } = &*selection;
-    let spec = recipe.spec(kernel, points.n(), points.d());
+    let components = asked(&spec, points.n(), points.d());
+    let spec = spec.with_components(components);
     let plan = spec.plan(&Source::points(points), exec)?;
     let text = plan.to_string();
-    let pca = selection.pca(&recipe, || {
-        let model = recipe.pca().fit_with(points, exec)?;
+    let pca = selection.pca(pca_beside(&spec), |pca| {
+        let model = pca.fit_with(points, exec)?;
         let scores = model.transform_with(points, exec)?;
         let agreement = agreement(&scores, colour, exec)?;
         Ok(PcaResult { id: app.next_id(), model, scores, agreement })
     })?;
-    let (model, scores) = match spec {
+    let (model, scores) = match &spec {
         Spec::Pca(_) => (AnyModel::Pca(pca.model.clone()), pca.scores.clone()),
         spec => {
             let model = spec.run(plan, Source::points(points), exec)?.model;
@@ -147,23 +141,23 @@ fn fitted(
         }
     };
     let notes = selection.notes.iter().chain(model.notes()).cloned().collect();
-    Ok(FitResult { id, recipe, selection, model, scores, pca, notes, plan: text })
+    Ok(FitResult { id, spec, selection, model, scores, pca, notes, plan: text })
 }
 
 /// Returns the description of a result that the page gets.
 fn summary(app: &App, result: &FitResult, took: Duration, exec: &Exec) -> Result<Value> {
-    let FitResult { recipe, selection, model, scores, pca, .. } = result;
+    let FitResult { spec, selection, model, scores, pca, .. } = result;
     let Selection { data, columns, points, colour, .. } = &**selection;
-    let agreement = match recipe.kernel {
-        Some(_) => agreement(scores, colour, exec)?,
-        None => pca.agreement.clone(),
+    let agreement = match spec {
+        Spec::Pca(_) => pca.agreement.clone(),
+        _ => agreement(scores, colour, exec)?,
     };
     let (kernel, choices, preimages) = match model {
         AnyModel::KernelPca(m) => (m.kernel().map(ToString::to_string), m.choices(), m.has_preimages()),
         _ => (None, &[][..], true),
     };
-    let (asked, k) = (recipe.count(points.n(), points.d()), model.components());
-    let texts = Texts { recipe, data, columns, k: asked, found: k, seed: app.seed() };
+    let k = model.components();
+    let texts = Texts { spec, selection, found: k, seed: app.seed() };
     let (spectrum, certificate) = (model.spectrum(), model.certificate());
     Ok(json!({
         "id": result.id,
@@ -172,7 +166,7 @@ fn summary(app: &App, result: &FitResult, took: Duration, exec: &Exec) -> Result
         "d": points.d(),
         "columns": columns,
         "components": k,
-        "asked": asked,
+        "asked": spec.components(),
         "model": describe(model),
         "kernel": kernel,
         "choices": choices.iter().map(|c| json!({"kernel": c.kernel, "parameter": c.parameter, "value": c.value, "rule": c.rule})).collect::<Vec<_>>(),
@@ -222,14 +216,15 @@ fn agreement_json(agreement: Option<&LabelAgreement>) -> Value {
 }
 
 /// Scans the width of the kernel: how much the plot changes with it.
-pub(crate) async fn sweep(State(app): State<Arc<App>>, Json(recipe): Json<Recipe>) -> Result<Json<Value>> {
-    let (kernel, data) = (recipe.kernel()?, app.data(recipe.data)?);
-    let Some(kernel) = kernel else { return Ok(Json(Value::Null)) };
+pub(crate) async fn sweep(State(app): State<Arc<App>>, Json(request): Json<FitRequest>) -> Result<Json<Value>> {
+    let (spec, choice) = (request.spec()?, request.choice);
+    let data = app.data(choice.table)?;
+    let Some(kernel) = spec.kernel().cloned() else { return Ok(Json(Value::Null)) };
     let with = Arc::clone(&app);
     let swept = app.work(move |exec| {
-        let selection = with.selection(data, &recipe)?;
+        let selection = with.selection(data, choice)?;
         let points = &selection.points;
-        let points = if recipe.scale { &mercer_view::standardised(points, exec)? } else { points };
+        let points = if spec.is_standardised() { &mercer_view::standardised(points, exec)? } else { points };
         let Some(sweep) = mercer::widths::sweep(&kernel, points, exec)? else { return Ok(Value::Null) };
         let step = |s: &mercer::widths::SweepStep| json!({"value": s.value, "shares": s.shares, "change": s.change});
         Ok(json!({

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use mercer::{AnyModel, Exec, Points};
+use mercer::{AnyModel, Exec, Points, Spec};
 use mercer_view::Fitted;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::data::{Data, Origin};
 use crate::error::{Refusal, Result, lost};
-use crate::recipe::Recipe;
+use crate::request::Choice;
 use crate::selection::{PcaResult, Selection};
 
 /// Tables dropped on the page that are kept; the oldest is removed first.
@@ -43,7 +43,8 @@ pub(crate) struct Limits {
 /// A fitted model with its points.
 pub(crate) struct FitResult {
     pub(crate) id: usize,
-    pub(crate) recipe: Recipe,
+    /// What was fitted: the spec of the command that is shown beside the result.
+    pub(crate) spec: Spec,
     pub(crate) selection: Arc<Selection>,
     pub(crate) model: AnyModel,
     pub(crate) scores: Points<f64>,
@@ -187,18 +188,18 @@ impl App {
         found.ok_or_else(|| Refusal::gone("the result is no longer kept", "change a setting to fit again"))
     }
 
-    /// Returns the points that a recipe asks for: those of an earlier fit of the same choice, or new ones.
-    pub(crate) fn selection(&self, data: Arc<Data>, recipe: &Recipe) -> Result<Arc<Selection>> {
+    /// Returns the points of a choice of data: those of an earlier fit of the same choice, or new ones.
+    pub(crate) fn selection(&self, data: Arc<Data>, choice: Choice) -> Result<Arc<Selection>> {
         // The last one used is kept longest.
         let used = |all: &mut VecDeque<Arc<Selection>>| {
-            let found = all.iter().position(|s| s.is_of(recipe)).and_then(|at| all.remove(at))?;
+            let found = all.iter().position(|s| s.is_of(&choice)).and_then(|at| all.remove(at))?;
             all.push_back(Arc::clone(&found));
             Some(found)
         };
         if let Some(found) = used(&mut locked(&self.selections)) {
             return Ok(found);
         }
-        let made = Arc::new(Selection::new(self.next_id(), data, recipe)?);
+        let made = Arc::new(Selection::new(self.next_id(), data, choice.clone())?);
         let mut all = locked(&self.selections);
         // Another fit may have built the same in the meantime.
         if let Some(found) = used(&mut all) {

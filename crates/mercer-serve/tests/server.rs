@@ -84,8 +84,8 @@ fn asked(method: &str, path: &str, body: &[u8]) -> Answer {
     request(method, path, &[("Cookie", &cookie()), ("Origin", &origin), ("Content-Type", "application/json")], body)
 }
 
-fn fit(recipe: &Value) -> Value {
-    let answer = asked("POST", "/api/fit", recipe.to_string().as_bytes());
+fn fit(request: &Value) -> Value {
+    let answer = asked("POST", "/api/fit", request.to_string().as_bytes());
     let text = String::from_utf8_lossy(&answer.body).into_owned();
     let last = text.lines().rfind(|l| l.starts_with("data: ")).unwrap_or_else(|| panic!("{} {text}", answer.status));
     serde_json::from_str(&last[6..]).unwrap()
@@ -94,7 +94,16 @@ fn fit(recipe: &Value) -> Value {
 fn rings(kernel: &str) -> Value {
     let start = asked("GET", "/api/start", b"").json();
     let rings = start["data"].as_array().unwrap().iter().find(|d| d["name"] == "rings").unwrap()["id"].clone();
-    json!({"data": rings, "columns": null, "label": "ring", "kernel": kernel, "components": 3})
+    let choice = json!({"table": rings, "columns": null, "label": "ring"});
+    json!({"choice": choice, "spec": kernel_pca(kernel, 3)})
+}
+
+fn kernel_pca(kernel: &str, components: usize) -> Value {
+    json!({"method": "kernel_pca", "kernel": kernel, "components": {"up_to": components}, "approx": "auto"})
+}
+
+fn pca(components: usize) -> Value {
+    json!({"method": "pca", "components": {"up_to": components}})
 }
 
 #[test]
@@ -209,6 +218,8 @@ fn a_fit_is_what_the_library_gives() {
     let bytes = asked("GET", &format!("/api/results/{id}/files/model"), b"").body;
     let saved = mercer_io::SavedModel::from_bytes("model", &bytes).unwrap();
     assert_eq!(saved.columns, ["x", "y"]);
+    let spec = mercer::KernelPca::new("gaussian(gamma=3)".parse().unwrap()).components(3).approx(mercer::Approx::Auto);
+    assert_eq!(saved.spec, Some(spec.into()), "what the command stores");
 }
 
 #[test]
@@ -218,11 +229,11 @@ fn fits_of_the_same_columns_share_their_points() {
     assert_ne!(first["id"], second["id"]);
     assert_eq!(first["selection"], second["selection"], "another width changes no points");
     let mut other = rings("gaussian(gamma=2.5)");
-    other["columns"] = json!(["x"]);
+    other["choice"]["columns"] = json!(["x"]);
     let third = fit(&other);
     assert_ne!(second["selection"], third["selection"]);
     assert_ne!(second["pca"]["id"], third["pca"]["id"]);
-    other["label"] = json!(null);
+    other["choice"]["label"] = json!(null);
     assert_ne!(third["selection"], fit(&other)["selection"], "the label says the colours");
 }
 
@@ -252,15 +263,18 @@ fn what_is_copied_is_what_is_tested() {
     let wine = start["data"].as_array().unwrap().iter().find(|d| d["name"] == "wine").unwrap()["id"].clone();
     let columns = asked("GET", &format!("/api/data/{wine}"), b"").json()["chosen"].clone();
     let some: Vec<Value> = columns.as_array().unwrap()[1..].to_vec();
-    let kernel = json!({"data": wine, "columns": some, "label": "class", "scale": true, "kernel": "gaussian(gamma=0.05)", "components": 3});
-    let pca =
-        json!({"data": wine, "columns": columns, "label": "class", "missing": "mean", "kernel": null, "components": 2});
+    let kernel = |kernel: &str| {
+        let mut spec = kernel_pca(kernel, 3);
+        spec["standardise"] = json!(true);
+        json!({"choice": {"table": wine, "columns": some, "label": "class"}, "spec": spec})
+    };
+    let choice = json!({"table": wine, "columns": columns, "label": "class", "missing": "mean"});
+    let pca = json!({"choice": choice, "spec": pca(2)});
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/copied");
     let again = std::env::var_os("MERCER_COPY").is_some();
-    let mut default = kernel.clone();
-    default["kernel"] = json!("polynomial");
-    for (name, recipe) in [("kernel", kernel), ("pca", pca), ("default", default)] {
-        let told = fit(&recipe);
+    let cases = [("kernel", kernel("gaussian(gamma=0.05)")), ("pca", pca), ("default", kernel("polynomial"))];
+    for (name, request) in cases {
+        let told = fit(&request);
         let file = format!("/api/results/{}/files/scores.csv", told["id"]);
         let scores = String::from_utf8(asked("GET", &file, b"").body).unwrap();
         for (end, text) in
@@ -295,24 +309,36 @@ fn close(a: &str, b: &str) {
 fn what_makes_no_sense_is_refused_in_words() {
     let good = rings("gaussian");
     let with = |change: fn(&mut Value)| {
-        let mut recipe = good.clone();
-        change(&mut recipe);
-        let answer = asked("POST", "/api/fit", recipe.to_string().as_bytes());
-        if answer.status == 200 { fit(&recipe) } else { answer.json() }
+        let mut request = good.clone();
+        change(&mut request);
+        let answer = asked("POST", "/api/fit", request.to_string().as_bytes());
+        if answer.status == 200 { fit(&request) } else { answer.json() }
     };
-    let cases: [(&str, fn(&mut Value)); 9] = [
-        ("no such table", |r| r["data"] = json!(99_999)),
-        ("gausian", |r| r["kernel"] = json!("gausian")),
-        ("gamma = -1", |r| r["kernel"] = json!("gaussian(gamma=-1)")),
-        ("components", |r| r["components"] = json!(0)),
-        ("components", |r| r["components"] = json!(1_000_000)),
-        ("zz", |r| r["columns"] = json!(["zz"])),
+    let cases: [(&str, fn(&mut Value)); 20] = [
+        ("no such table", |r| r["choice"]["table"] = json!(99_999)),
+        ("gausian", |r| r["spec"]["kernel"] = json!("gausian")),
+        ("gamma = -1", |r| r["spec"]["kernel"] = json!("gaussian(gamma=-1)")),
+        ("components = 0", |r| r["spec"]["components"] = json!(0)),
+        ("between 1 and 100", |r| r["spec"]["components"] = json!({"up_to": 1_000_000})),
+        ("not a number", |r| r["spec"]["components"] = json!("all")),
+        ("not a number", |r| r["spec"]["components"] = json!(0.95)),
+        ("cannot be read", |r| r["spec"] = json!({"method": "magic"})),
+        ("cannot be read", |r| r["spec"] = json!([])),
+        ("components <= min", |r| r["spec"] = json!({"method": "pca", "components": 3})),
+        // Options that no control sets.
+        ("no controls", |r| r["spec"]["approx"] = json!("none")),
+        ("no controls", |r| r["spec"]["approx"] = json!({"landmarks": {"uniform": 100_000}})),
+        ("no controls", |r| r["spec"]["tolerance"] = json!(1e-14)),
+        ("no controls", |r| r["spec"]["dense"] = json!(true)),
+        ("no controls", |r| r["spec"] = json!({"method": "pca", "components": 1, "embedding": "monomials:9"})),
+        ("zz", |r| r["choice"]["columns"] = json!(["zz"])),
         ("ring", |r| {
-            r["columns"] = json!(["ring"]);
-            r["label"] = json!(null);
+            r["choice"]["columns"] = json!(["ring"]);
+            r["choice"]["label"] = json!(null);
         }),
-        ("no column", |r| r["columns"] = json!([])),
-        ("unknown field", |r| r["path"] = json!("/etc/passwd")),
+        ("no column", |r| r["choice"]["columns"] = json!([])),
+        ("unknown field", |r| r["choice"]["path"] = json!("/etc/passwd")),
+        ("unknown field", |r| r["spec"]["path"] = json!("/etc/passwd")),
     ];
     for (what, change) in cases {
         let said = with(change);
@@ -345,9 +371,10 @@ fn uploads_good_bad_and_huge() {
     let said = good.json();
     assert_eq!((good.status, &said["name"], &said["rows"]), (200, &json!("my data.csv"), &json!(3)), "{said}");
     assert_eq!(said["label"], "kind");
-    let told =
-        fit(&json!({"data": said["id"], "columns": ["a", "b"], "label": "kind", "kernel": null, "components": 2}));
+    let choice = json!({"table": said["id"], "columns": ["a", "b"], "label": "kind"});
+    let told = fit(&json!({"choice": choice, "spec": pca(10)}));
     assert_eq!(told["command"], "mercer fit 'my data.csv' --label kind -k 2 -o 'my data'", "{told}");
+    assert_eq!(told["asked"], 2, "PCA of two columns has two components");
     for (body, what) in [
         (&b"a,b\n1,2\n3\n"[..], "x.csv:3: 1 field, expected 2"),
         (b"", "no rows"),
@@ -389,13 +416,13 @@ fn uploads_good_bad_and_huge() {
 
 #[test]
 fn many_requests_at_once_neither_starve_nor_crash_it() {
-    let recipe = rings("laplacian");
+    let request = rings("laplacian");
     let start = Instant::now();
     std::thread::scope(|scope| {
         // Connections that say nothing, and some that begin and do not go on.
         let mut idle: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server().address).unwrap()).collect();
         idle.iter_mut().for_each(|s| s.write_all(b"GET / HTTP/1.1\r\nHost:").unwrap());
-        let fits: Vec<_> = (0..16).map(|_| scope.spawn(|| fit(&recipe))).collect();
+        let fits: Vec<_> = (0..16).map(|_| scope.spawn(|| fit(&request))).collect();
         let quick: Vec<_> = (0..16).map(|_| scope.spawn(|| asked("GET", "/api/start", b"").status)).collect();
         for answer in quick {
             assert_eq!(answer.join().unwrap(), 200);
@@ -421,8 +448,8 @@ fn who_stops_listening_stops_the_fit() {
     }
     let small = fit(&rings("gaussian(gamma=1)"));
     let data = asked("POST", "/api/data?name=noise.csv", csv.as_bytes()).json();
-    let recipe =
-        json!({"data": data["id"], "columns": null, "label": null, "kernel": "gaussian(gamma=20)", "components": 40});
+    let choice = json!({"table": data["id"], "columns": null, "label": null});
+    let request = json!({"choice": choice, "spec": kernel_pca("gaussian(gamma=20)", 40)});
     let begin = |method: &str, path: &str, body: &str| {
         let text = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -435,7 +462,7 @@ fn who_stops_listening_stops_the_fit() {
         stream
     };
     // Two of them take both turns.
-    let long: Vec<TcpStream> = (0..2).map(|_| begin("POST", "/api/fit", &recipe.to_string())).collect();
+    let long: Vec<TcpStream> = (0..2).map(|_| begin("POST", "/api/fit", &request.to_string())).collect();
     for mut stream in &long {
         let mut some = [0u8; 2000];
         let mut seen = String::new();
@@ -447,7 +474,7 @@ fn who_stops_listening_stops_the_fit() {
     }
     // Many that are given up while they wait leave the queue, and reports that nobody wants any more are not written.
     for _ in 0..40 {
-        drop(begin("POST", "/api/fit", &recipe.to_string()));
+        drop(begin("POST", "/api/fit", &request.to_string()));
         drop(begin("GET", &format!("/api/results/{}/files/report.html", small["id"]), ""));
     }
     drop(long);
