@@ -1,5 +1,6 @@
 //! "Copy as": commands and code that give the result of the page.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use mercer::Spec;
@@ -53,8 +54,10 @@ impl Texts<'_> {
         if !usual {
             // A name that has another meaning in a list is given by its number.
             let plain = |name: &String| !name.is_empty() && !name.contains([',', ':', '!', '@']) && name.trim() == name;
-            let item = |name: &String| match data.table.position(name) {
-                Ok(place) if !plain(name) || name.parse::<usize>().is_ok() => (place + 1).to_string(),
+            let names = data.table.columns.iter().enumerate();
+            let places: HashMap<&str, usize> = names.map(|(place, c)| (c.name.as_str(), place)).collect();
+            let item = |name: &String| match places.get(name.as_str()) {
+                Some(place) if !plain(name) || name.parse::<usize>().is_ok() => (place + 1).to_string(),
                 _ => name.clone(),
             };
             add("--select", &columns.iter().map(item).collect::<Vec<_>>().join(","));
