@@ -39,7 +39,7 @@ export function Results({ state, actions }) {
         {result.shares?.length > 0 && <Scree result={result} start={start} theme={theme} />}
         <FitSummary result={result} />
         <Copy result={result} />
-        <Downloads result={result} start={start} axes={axes} />
+        <Downloads result={result} start={start} axes={axes} onDownload={actions.download} />
       </div>
     </>
   );

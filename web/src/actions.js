@@ -1,5 +1,5 @@
 // Requests to the server, and when they are made. An answer is used only if it still fits the state when it arrives.
-import { getFloats, getJson, postJson, upload } from "./api.js";
+import { getFile, getFloats, getJson, postJson, upload } from "./api.js";
 import { createFits } from "./fits.js";
 import { fitOf, isLive, kernelOfAnyWidth, same, sweepOf, withSpec } from "./store.js";
 
@@ -7,6 +7,8 @@ import { fitOf, isLive, kernelOfAnyWidth, same, sweepOf, withSpec } from "./stor
 const SWEEP_DELAY = 200;
 // Rows of a selection that are asked for.
 const MOST_ROWS = 500;
+// How long a file that is saved is kept for the browser.
+const KEPT_FILE = 60_000;
 
 export function createActions(store) {
   const { dispatch } = store;
@@ -132,6 +134,19 @@ export function createActions(store) {
         return [["row", row + 1], ...(label ? [label] : []), ...pairs.filter(([n]) => n !== label?.[0]).slice(0, 8)];
       } catch {
         return null; // the result is gone: a newer one is drawn
+      }
+    },
+    // Saves a file of the server. A plain link could not send the token.
+    download: async (path) => {
+      try {
+        const { name, blob } = await getFile(path);
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(blob);
+        link.download = name;
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), KEPT_FILE);
+      } catch (e) {
+        fail(e);
       }
     },
     setAxes: async (axes) => {

@@ -126,7 +126,7 @@ impl Page {
         let mut url = String::new();
         out.read_line(&mut url).expect("a line");
         let address = url.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{words:?}: {url:?}"));
-        let (port, token) = address.split_once("/?token=").expect("a token");
+        let (port, token) = address.split_once("/#token=").expect("a token");
         let (port, token) = (port.parse().expect("a port"), token.to_string());
         Page { child, out, port, token }
     }
@@ -137,7 +137,7 @@ impl Page {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Type: application/json"
         );
-        let text = format!("{head}\r\nCookie: mercer-{port}={token}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let text = format!("{head}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         stream.write_all(text.as_bytes()).expect("writes");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("answers");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_LENGTH;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -79,9 +79,9 @@ impl Server {
         Ok(Server { listener, address, app: Arc::new(App::new(data, first, options.exec, limits)), guard })
     }
 
-    /// Returns the address of the page, with its token.
+    /// Returns the address of the page, with its token in the fragment, which browsers send to no server.
     pub fn url(&self) -> String {
-        format!("http://{}/?token={}", self.address, self.guard.token())
+        format!("http://{}/#token={}", self.address, self.guard.token())
     }
 
     /// Serves until Ctrl-C or SIGTERM.
@@ -126,12 +126,10 @@ async fn shutdown_signal() {
 fn router(app: &Arc<App>, guarded: &Arc<Guard>) -> Router {
     let small = DefaultBodyLimit::max(app.limits.request);
     let upload = post(data::upload).layer(DefaultBodyLimit::max(app.limits.upload));
-    Router::new()
-        .route("/", get(page::html))
-        .route("/app.js", get(page::script))
-        .route("/app.css", get(page::style))
-        .route("/icon.svg", get(page::icon))
-        .route("/api/start", get(start::start))
+    let page = page::FILES.iter().fold(Router::new(), |router, file| {
+        router.route(file.path, get(move || async { ([(CONTENT_TYPE, file.media_type)], file.text) }))
+    });
+    page.route("/api/start", get(start::start))
         .route("/api/data/{id}", get(data::describe))
         .route("/api/fit", post(fit::fit))
         .route("/api/sweep", post(fit::sweep))

@@ -22,7 +22,7 @@ fn server() -> &'static Running {
         let exec = Exec::new().memory(800_000_000);
         let server = Server::new(ServerOptions { given: None, exec, port: 0 }).expect("a port");
         let url = server.url();
-        let (address, token) = url.strip_prefix("http://").unwrap().split_once("/?token=").unwrap();
+        let (address, token) = url.strip_prefix("http://").unwrap().split_once("/#token=").unwrap();
         let running = Running { address: address.parse().unwrap(), token: token.into() };
         std::thread::spawn(move || server.run());
         running
@@ -48,7 +48,11 @@ impl Answer {
 
 /// Sends these bytes and reads until the server closes.
 fn raw(bytes: &[u8]) -> Answer {
-    let mut stream = TcpStream::connect(server().address).unwrap();
+    raw_to(server().address, bytes)
+}
+
+fn raw_to(address: SocketAddr, bytes: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // A server that refuses a body early may close before all of it was written.
     let _ = stream.write_all(bytes);
@@ -74,14 +78,19 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> A
     raw(&bytes)
 }
 
-fn cookie() -> String {
-    format!("mercer-{}={}", server().address.port(), server().token)
+fn bearer() -> String {
+    format!("Bearer {}", server().token)
 }
 
 /// As the page asks.
 fn asked(method: &str, path: &str, body: &[u8]) -> Answer {
     let origin = format!("http://{}", server().address);
-    request(method, path, &[("Cookie", &cookie()), ("Origin", &origin), ("Content-Type", "application/json")], body)
+    request(
+        method,
+        path,
+        &[("Authorization", &bearer()), ("Origin", &origin), ("Content-Type", "application/json")],
+        body,
+    )
 }
 
 fn fit(request: &Value) -> Value {
@@ -108,28 +117,64 @@ fn pca(components: usize) -> Value {
 
 #[test]
 fn without_the_token_nothing_is_told() {
-    for path in ["/", "/app.js", "/api/start", "/api/results/5/files/model", "/nowhere", "/?token=", "/?token=0"] {
-        let answer = request("GET", path, &[], b"");
-        assert_eq!(answer.status, 403, "{path}");
-        let said = answer.json();
-        assert!(said["error"].is_string() && said["help"].is_string(), "{said}");
-        assert!(answer.header("set-cookie").is_none(), "{path}");
+    let token = &server().token;
+    let almost = format!("{}{}", &token[..token.len() - 1], if token.ends_with('0') { '1' } else { '0' });
+    let cookie = format!("mercer-{}={token}; token={token}", server().address.port());
+    let tries: [(&str, String); 7] = [
+        ("X-Nothing", String::new()),
+        ("Authorization", "Bearer ".into()),
+        ("Authorization", format!("Bearer {almost}")),
+        ("Authorization", format!("Bearer {token}0")),
+        ("Authorization", format!("Basic {token}")),
+        ("Authorization", token.clone()),
+        // What a browser would send to every port of this machine is worth nothing.
+        ("Cookie", cookie),
+    ];
+    for (name, value) in &tries {
+        for path in ["/api/start", "/api/results/5/files/model", "/nowhere", &format!("/api/start?token={token}")] {
+            let answer = request("GET", path, &[(name, value)], b"");
+            assert_eq!(answer.status, 403, "{path} {name}");
+            let said = answer.json();
+            assert!(said["error"].is_string() && said["help"].is_string(), "{said}");
+            assert!(answer.header("set-cookie").is_none(), "{path}");
+        }
+        assert_eq!(request("POST", "/api/fit", &[(name, value)], b"{}").status, 403);
     }
-    let almost = format!("{}0", &server().token[..server().token.len() - 1]);
-    let almost = if almost == server().token { format!("{}1", &almost[..almost.len() - 1]) } else { almost };
-    assert_eq!(request("GET", &format!("/?token={almost}"), &[], b"").status, 403);
-    assert_eq!(request("POST", "/api/fit", &[], b"{}").status, 403);
-    assert!(server().token.len() * 4 >= 128, "bits of the token");
+    assert!(token.len() * 4 >= 128, "bits of the token");
 }
 
 #[test]
-fn the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_get() {
-    let answer = request("GET", &format!("/?token={}", server().token), &[], b"");
-    assert_eq!(answer.status, 200);
-    let cookie = answer.header("set-cookie").expect("a cookie");
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"), "{cookie}");
-    assert!(answer.header("content-type").unwrap().starts_with("text/html"));
+fn the_files_of_the_page_need_no_token_and_hold_no_data() {
+    for path in ["/", "/app.js", "/app.css", "/icon.svg"] {
+        let (without, with) = (request("GET", path, &[], b""), asked("GET", path, b""));
+        assert_eq!((without.status, with.status), (200, 200), "{path}");
+        assert_eq!(without.body, with.body, "{path}");
+        assert!(without.header("set-cookie").is_none(), "{path}");
+        let text = String::from_utf8_lossy(&without.body).into_owned();
+        assert!(!text.contains(&server().token), "{path}");
+        // With a method that could change something they are refused.
+        assert!(request("POST", path, &[], b"").status >= 400, "{path}");
+    }
     assert_eq!(asked("GET", "/api/start", b"").status, 200);
+}
+
+#[test]
+fn the_token_of_one_server_opens_no_other() {
+    let other = Server::new(ServerOptions { given: None, exec: Exec::new(), port: 0 }).expect("a port");
+    let url = other.url();
+    let (address, token) = url.strip_prefix("http://").unwrap().split_once("/#token=").unwrap();
+    let address: SocketAddr = address.parse().unwrap();
+    std::thread::spawn(move || other.run());
+    let status = |token: &str, origin: &SocketAddr| {
+        let head =
+            format!("GET /api/start HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{origin}\r\nConnection: close");
+        raw_to(address, format!("{head}\r\nAuthorization: Bearer {token}\r\n\r\n").as_bytes()).status
+    };
+    assert_eq!(status(token, &address), 200);
+    assert_eq!(status(&server().token, &address), 403);
+    assert_eq!(status(token, &server().address), 403, "a page of the first server asks the second");
+    let answer = request("GET", "/api/start", &[("Authorization", &format!("Bearer {token}"))], b"");
+    assert_eq!(answer.status, 403);
 }
 
 #[test]
@@ -159,23 +204,31 @@ fn every_answer_has_the_safe_headers() {
 #[test]
 fn other_names_and_other_origins_are_refused() {
     let port = server().address.port();
-    let cookie = cookie();
+    let token = bearer();
     for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1", &format!("127.0.0.1:{}", port ^ 1), ""] {
-        let answer = request("GET", "/api/start", &[("Host", host), ("Cookie", &cookie)], b"");
+        let answer = request("GET", "/api/start", &[("Host", host), ("Authorization", &token)], b"");
         assert!(answer.status == 421 || answer.status == 400, "{host}: {}", answer.status);
     }
     for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}")] {
-        assert_eq!(request("GET", "/api/start", &[("Host", &host), ("Cookie", &cookie)], b"").status, 200, "{host}");
+        assert_eq!(
+            request("GET", "/api/start", &[("Host", &host), ("Authorization", &token)], b"").status,
+            200,
+            "{host}"
+        );
     }
     for origin in ["http://evil.example", "null", "https://127.0.0.1", &format!("http://127.0.0.1:{}", port ^ 1)] {
-        let answer = request("POST", "/api/data", &[("Origin", origin), ("Cookie", &cookie)], b"a\n1\n2\n");
+        let answer = request("POST", "/api/data", &[("Origin", origin), ("Authorization", &token)], b"a\n1\n2\n");
         assert_eq!(answer.status, 403, "{origin}");
     }
-    let answer = request("GET", "/api/start", &[("Sec-Fetch-Site", "cross-site"), ("Cookie", &cookie)], b"");
+    let answer = request("GET", "/api/start", &[("Sec-Fetch-Site", "cross-site"), ("Authorization", &token)], b"");
     assert_eq!(answer.status, 403);
-    // A link on another page, followed by a person who has the token.
+    // A link on another page may open the page, and nothing with data.
     let link = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")];
-    assert_eq!(request("GET", &format!("/?token={}", server().token), &link, b"").status, 200);
+    assert_eq!(request("GET", "/", &link, b"").status, 200);
+    assert_eq!(request("GET", "/api/start", &link, b"").status, 403);
+    for site in ["cross-site", "same-site"] {
+        assert_eq!(request("GET", "/app.js", &[("Sec-Fetch-Site", site)], b"").status, 403, "{site}");
+    }
 }
 
 #[test]
@@ -314,7 +367,7 @@ fn what_makes_no_sense_is_refused_in_words() {
         let answer = asked("POST", "/api/fit", request.to_string().as_bytes());
         if answer.status == 200 { fit(&request) } else { answer.json() }
     };
-    let cases: [(&str, fn(&mut Value)); 20] = [
+    let cases: [(&str, fn(&mut Value)); 23] = [
         ("no such table", |r| r["choice"]["table"] = json!(99_999)),
         ("gausian", |r| r["spec"]["kernel"] = json!("gausian")),
         ("gamma = -1", |r| r["spec"]["kernel"] = json!("gaussian(gamma=-1)")),
@@ -332,6 +385,9 @@ fn what_makes_no_sense_is_refused_in_words() {
         ("no controls", |r| r["spec"]["dense"] = json!(true)),
         ("no controls", |r| r["spec"] = json!({"method": "pca", "components": 1, "embedding": "monomials:9"})),
         ("zz", |r| r["choice"]["columns"] = json!(["zz"])),
+        ("more than once", |r| r["choice"]["columns"] = json!(["x", "x"])),
+        ("leaves = 101", |r| r["spec"]["kernel"] = json!(vec!["linear"; 101].join("+"))),
+        ("length = 979999", |r| r["spec"]["kernel"] = json!(vec!["linear"; 140_000].join("+"))),
         ("ring", |r| {
             r["choice"]["columns"] = json!(["ring"]);
             r["choice"]["label"] = json!(null);
@@ -390,18 +446,18 @@ fn uploads_good_bad_and_huge() {
     }
     // More than the limit, told by its length: refused before it is read.
     let head = format!(
-        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nConnection: close\r\nContent-Length: 900000000\r\n\r\n1,2\n",
+        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nConnection: close\r\nContent-Length: 900000000\r\n\r\n1,2\n",
         server().address,
-        cookie()
+        bearer()
     );
     let huge = raw(head.as_bytes());
     assert_eq!(huge.status, 413);
     assert!(huge.json()["help"].is_string());
     // And one that does not tell.
     let mut endless = format!(
-        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
         server().address,
-        cookie()
+        bearer()
     )
     .into_bytes();
     for _ in 0..110 {
@@ -412,6 +468,33 @@ fn uploads_good_bad_and_huge() {
     let answer = raw(&endless);
     assert!(answer.status == 413 || answer.status == 0, "{}", answer.status);
     assert_eq!(asked("GET", "/api/start", b"").status, 200, "the server goes on");
+}
+
+#[test]
+fn names_of_columns_are_checked_before_anything_is_copied() {
+    // A table of 16 MB: copied once for each of two hundred thousand names it would be 3 TB.
+    let csv = (0..1_000_000)
+        .fold(String::from("a,b,kind\n"), |text, i| text + if i % 2 == 0 { "1,2,x\n" } else { "2,1,y\n" });
+    let data = asked("POST", "/api/data?name=long.csv", csv.as_bytes()).json();
+    let refused = |columns: Vec<String>| {
+        let request = json!({"choice": {"table": data["id"], "columns": columns, "label": "kind"}, "spec": pca(2)});
+        let said = fit(&request);
+        (said["error"].as_str().unwrap_or_else(|| panic!("{said}")).to_string(), said["help"].clone())
+    };
+    let (error, help) = refused(vec!["a".into(); 200_000]);
+    assert_eq!(error, "200000 columns are chosen, but the table has 3");
+    assert!(help.is_string());
+    assert_eq!(refused(vec!["a".into(), "b".into(), "a".into()]).0, "column 'a' is chosen more than once");
+    assert!(refused((0..3).map(|i| format!("c{i}")).collect()).0.contains("c0"));
+    // A table of very many columns is looked up name by name, too.
+    let many = 40_000;
+    let names: Vec<String> = (0..many).map(|i| format!("c{i}")).collect();
+    let row = |of: usize| (0..many).map(|i| ((i * of) % 7).to_string()).collect::<Vec<_>>().join(",");
+    let csv = format!("{}\n{}\n{}\n{}\n", names.join(","), row(1), row(2), row(4));
+    let data = asked("POST", "/api/data?name=wide.csv", csv.as_bytes()).json();
+    let some = &names[1..];
+    let told = fit(&json!({"choice": {"table": data["id"], "columns": some, "label": null}, "spec": pca(2)}));
+    assert_eq!(told["d"], many - 1, "{}", told["error"]);
 }
 
 #[test]
@@ -452,9 +535,9 @@ fn who_stops_listening_stops_the_fit() {
     let request = json!({"choice": choice, "spec": kernel_pca("gaussian(gamma=20)", 40)});
     let begin = |method: &str, path: &str, body: &str| {
         let text = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             server().address,
-            cookie(),
+            bearer(),
             body.len()
         );
         let mut stream = TcpStream::connect(server().address).unwrap();
