@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_core::Stream;
 use mercer::exec::{Progress, ProgressFn};
@@ -27,7 +28,7 @@ use crate::state::{App, FitResult, StopOnDrop};
 use crate::texts::Texts;
 
 /// How often an idle connection is checked: the page may be closed.
-const KEEP_ALIVE: Duration = Duration::from_secs(1);
+const KEEP_ALIVE: Duration = Duration::from_millis(250);
 /// The least time between two progress events.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -72,7 +73,7 @@ pub(crate) async fn fit(
             if app.ending.load(Ordering::Relaxed) {
                 return Err(cancelled());
             }
-            let exec = app.exec(cancel).progress(progress(sender.clone()));
+            let exec = app.exec(Arc::clone(&cancel)).progress(progress(sender.clone()));
             let id = app.next_id();
             let with = Arc::clone(&app);
             let work = tokio::task::spawn_blocking(move || {
@@ -82,7 +83,14 @@ pub(crate) async fn fit(
                 let summary = summary(&with, &result, start.elapsed(), &exec)?;
                 Ok::<_, Refusal>((result, summary))
             });
-            let (result, summary) = work.await.map_err(lost)??;
+            let within = app.limits.fit_within;
+            let Ok(done) = tokio::time::timeout(within, work).await else {
+                cancel.store(true, Ordering::Relaxed);
+                let what = format!("the fit took longer than {} seconds", within.as_secs());
+                let help = "use fewer points or components, or the command: mercer fit";
+                return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, what, help));
+            };
+            let (result, summary) = done.map_err(lost)??;
             app.add_result(result);
             Ok::<Value, Refusal>(summary)
         };

@@ -25,12 +25,12 @@ const LEAST_RESULTS: usize = 2;
 /// Selections, and results, may each take one part in so many of the memory.
 const KEPT_SHARE: u64 = 8;
 /// Jobs that wait at most, and how long.
-const MOST_WAITING: usize = 32;
+const MOST_WAITING: usize = 128;
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// Jobs that run at the same time.
 const AT_ONCE: usize = 2;
 
-/// Sizes beyond which requests are refused; the page gets them too.
+/// Sizes and times beyond which requests are refused; the page gets the sizes, too.
 pub(crate) struct Limits {
     /// Bytes of a table.
     pub(crate) upload: usize,
@@ -38,6 +38,16 @@ pub(crate) struct Limits {
     pub(crate) request: usize,
     /// Points that are refitted while a slider moves.
     pub(crate) live: usize,
+    /// Time for the head of a request.
+    pub(crate) head_within: Duration,
+    /// Time for its body.
+    pub(crate) body_within: Duration,
+    /// Time in which a client has to take something of its answer.
+    pub(crate) taken_within: Duration,
+    /// Time until an answer begins.
+    pub(crate) answer_within: Duration,
+    /// Time for a fit, whose answer begins at once.
+    pub(crate) fit_within: Duration,
 }
 
 /// A fitted model with its points.
