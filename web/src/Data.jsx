@@ -5,13 +5,13 @@ const count = (n) => n.toLocaleString("en");
 const LISTED = 300;
 
 // Which table, which columns, which label.
-export function Data({ start, data, recipe, onData, onFile, onChoice }) {
+export function Data({ start, data, choice, standardise, onData, onFile, onChoice, onStandardise }) {
   const file = useRef(null);
   const chosen = useMemo(
-    () => new Set(recipe.columns ?? data.columns.filter((c) => c.numeric).map((c) => c.name)),
-    [data, recipe.columns],
+    () => new Set(choice.columns ?? data.columns.filter((c) => c.numeric).map((c) => c.name)),
+    [data, choice.columns],
   );
-  const numeric = useMemo(() => data.columns.filter((c) => c.numeric && c.name !== recipe.label), [data, recipe.label]);
+  const numeric = useMemo(() => data.columns.filter((c) => c.numeric && c.name !== choice.label), [data, choice.label]);
   const toggle = (name) => {
     const next = numeric.map((c) => c.name).filter((n) => (n === name ? !chosen.has(n) : chosen.has(n)));
     onChoice({ columns: next });
@@ -68,7 +68,7 @@ export function Data({ start, data, recipe, onData, onFile, onChoice }) {
       </p>
       <label>
         Label column
-        <select id="label" value={recipe.label ?? ""} onChange={(event) => onChoice({ label: event.target.value || null })}>
+        <select id="label" value={choice.label ?? ""} onChange={(event) => onChoice({ label: event.target.value || null })}>
           <option value="">none</option>
           {data.columns.map((c) => (
             <option value={c.name}>{c.name}</option>
@@ -92,7 +92,7 @@ export function Data({ start, data, recipe, onData, onFile, onChoice }) {
       {incomplete && (
         <label>
           Missing values
-          <select id="missing" value={recipe.missing} onChange={(event) => onChoice({ missing: event.target.value })}>
+          <select id="missing" value={choice.missing} onChange={(event) => onChoice({ missing: event.target.value })}>
             <option value="error">report an error</option>
             <option value="mean">fill with the column mean</option>
             <option value="drop">drop the row</option>
@@ -100,7 +100,7 @@ export function Data({ start, data, recipe, onData, onFile, onChoice }) {
         </label>
       )}
       <label class="check">
-        <input id="scale" type="checkbox" checked={recipe.scale} onChange={(event) => onChoice({ scale: event.target.checked })} />{" "}
+        <input id="scale" type="checkbox" checked={standardise} onChange={(event) => onStandardise(event.target.checked)} />{" "}
         Divide columns by their standard deviation
       </label>
     </fieldset>

@@ -39,7 +39,7 @@ export function Results({ state, actions }) {
         {result.shares?.length > 0 && <Scree result={result} start={start} theme={theme} />}
         <FitSummary result={result} />
         <Copy result={result} />
-        <Downloads result={result} start={start} axes={axes} />
+        <Downloads result={result} start={start} axes={axes} onDownload={actions.download} />
       </div>
     </>
   );
@@ -129,13 +129,13 @@ function Legend({ colour, start }) {
 
 // The scores, and those of PCA beside a kernel's.
 function ScorePlots({ state: { start, shown, mode, resets, point }, actions, tints }) {
-  const { result, recipe, colours } = shown;
+  const { result, request: { choice, spec }, colours } = shown;
   const forms = useMemo(() => shapes(colours.n, colours.meaning, colours.values, start), [colours]);
   const common = {
     tints,
     shapes: forms,
     // The view is kept as long as these stay the same.
-    view: JSON.stringify([recipe.data, recipe.kernel?.split("(")[0], recipe.columns, recipe.scale]),
+    view: JSON.stringify([choice.table, spec.kernel?.split("(")[0], choice.columns, spec.standardise]),
     mode,
     picked: point?.row ?? -1,
     resets,
@@ -147,7 +147,7 @@ function ScorePlots({ state: { start, shown, mode, resets, point }, actions, tin
     <div class="pair">
       <Plot
         id="scores"
-        title={recipe.kernel ? "Kernel PCA" : "PCA"}
+        title={spec.kernel ? "Kernel PCA" : "PCA"}
         note={agreementText(result.agreement)}
         {...shown.scores}
         names={axisNames(result.shares, shown.axes)}

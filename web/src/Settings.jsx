@@ -3,17 +3,19 @@ import { Kernel } from "./Kernel.jsx";
 
 // What is asked for: data, kernel, number of components.
 export function Settings({ state, actions }) {
-  const { start, data, recipe, kernel, middles, sweep, hint } = state;
+  const { start, data, request, kernel, middles, sweep, hint } = state;
   return (
     <aside class="card">
       <form onSubmit={(event) => event.preventDefault()}>
         <Data
           start={start}
           data={data}
-          recipe={recipe}
+          choice={request.choice}
+          standardise={request.spec.standardise}
           onData={actions.openTable}
           onFile={actions.openFile}
           onChoice={actions.choose}
+          onStandardise={actions.standardise}
         />
         <Kernel
           start={start}
@@ -26,7 +28,7 @@ export function Settings({ state, actions }) {
           onText={actions.setExpression}
           onRelease={actions.release}
         />
-        <ComponentCount count={recipe.components} onCount={actions.setComponents} />
+        <ComponentCount count={request.spec.components.up_to} onCount={actions.setComponents} />
       </form>
     </aside>
   );

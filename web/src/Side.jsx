@@ -122,7 +122,7 @@ export function Copy({ result }) {
 }
 
 // Files of the result. The server says which plots there are.
-export function Downloads({ result, start, axes }) {
+export function Downloads({ result, start, axes, onDownload }) {
   const at = `/api/results/${result.id}/files`;
   const files = [
     ["Scores (CSV)", "scores.csv"],
@@ -136,9 +136,9 @@ export function Downloads({ result, start, axes }) {
       <ul class="files">
         {files.map(([name, file]) => (
           <li>
-            <a href={`${at}/${file}`} download="">
+            <button type="button" class="link" onClick={() => onDownload(`${at}/${file}`)}>
               {name}
-            </a>
+            </button>
           </li>
         ))}
       </ul>
@@ -151,7 +151,7 @@ export function Downloads({ result, start, axes }) {
               <span class="soft">{plot.unavailable}</span>
             ) : (
               start.image_formats.map((format) => (
-                <PlotLink at={at} plot={plot} format={format} axes={axes} />
+                <PlotFile at={at} plot={plot} format={format} axes={axes} onDownload={onDownload} />
               ))
             )}
           </li>
@@ -161,14 +161,19 @@ export function Downloads({ result, start, axes }) {
   );
 }
 
-function PlotLink({ at, plot, format, axes }) {
+function PlotFile({ at, plot, format, axes, onDownload }) {
   const query = plot.axes ? `?x=${axes.x}&y=${axes.y}` : "";
   const shown = format.toUpperCase();
   return (
     <>
-      <a href={`${at}/${plot.name}.${format}${query}`} download="" aria-label={`${plot.title} (${shown})`}>
+      <button
+        type="button"
+        class="link"
+        aria-label={`${plot.title} (${shown})`}
+        onClick={() => onDownload(`${at}/${plot.name}.${format}${query}`)}
+      >
         {shown}
-      </a>{" "}
+      </button>{" "}
     </>
   );
 }

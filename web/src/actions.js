@@ -1,12 +1,14 @@
 // Requests to the server, and when they are made. An answer is used only if it still fits the state when it arrives.
-import { getFloats, getJson, postJson, upload } from "./api.js";
+import { getFile, getFloats, getJson, postJson, upload } from "./api.js";
 import { createFits } from "./fits.js";
-import { fitOf, isLive, kernelOfAnyWidth, same, sweepOf } from "./store.js";
+import { fitOf, isLive, kernelOfAnyWidth, same, sweepOf, withSpec } from "./store.js";
 
 // A sweep waits so long for further changes.
 const SWEEP_DELAY = 200;
 // Rows of a selection that are asked for.
 const MOST_ROWS = 500;
+// How long a file that is saved is kept for the browser.
+const KEPT_FILE = 60_000;
 
 export function createActions(store) {
   const { dispatch } = store;
@@ -16,14 +18,14 @@ export function createActions(store) {
 
   const fits = createFits({ deliver, fail, onProgress: (fitting) => set({ fitting }) });
 
-  async function deliver(result, recipe, signal) {
-    const next = await collected(result, recipe, store.state, signal);
+  async function deliver(result, request, signal) {
+    const next = await collected(result, request, store.state, signal);
     dispatch("delivered", { next });
     if (store.state.point) pick(store.state.point.row);
   }
 
   // Small data is fitted as fast as it goes; a fit of large data is stopped when something changes.
-  const refit = () => store.state.recipe && fits.request(store.state.recipe, !isLive(store.state));
+  const refit = () => store.state.request && fits.request(store.state.request, !isLive(store.state));
 
   let pendingSweep = null;
   function sweep() {
@@ -34,8 +36,8 @@ export function createActions(store) {
     setTimeout(async () => {
       if (signal.aborted) return;
       try {
-        const recipe = { ...store.state.recipe, kernel: kernelOfAnyWidth(store.state) };
-        const found = await postJson("/api/sweep", recipe, signal);
+        const request = withSpec(store.state.request, { kernel: kernelOfAnyWidth(store.state) });
+        const found = await postJson("/api/sweep", request, signal);
         if (!signal.aborted) dispatch("swept", { sweep: found });
       } catch {
         // the slider works without a mark
@@ -97,6 +99,7 @@ export function createActions(store) {
       }
     },
     choose: (change) => dispatch("chosen", { change }),
+    standardise: (standardise) => dispatch("standardised", { standardise }),
     setComponents: (count) => dispatch("components", { count }),
     setMethod: (method) => dispatch("method", { method }),
     setParameter: (name, value) => dispatch("parameter", { name, value }),
@@ -123,20 +126,33 @@ export function createActions(store) {
     },
     // The values of a row, label first, as pairs of name and value.
     rowText: async (row) => {
-      const { result, recipe } = store.state.shown;
+      const { result, request } = store.state.shown;
       try {
         const { names, rows } = await postJson(`/api/results/${result.id}/rows`, { rows: [row] });
         const pairs = names.map((name, i) => [name, rows[0].cells[i]]);
-        const label = pairs.find(([name]) => name === recipe.label);
+        const label = pairs.find(([name]) => name === request.choice.label);
         return [["row", row + 1], ...(label ? [label] : []), ...pairs.filter(([n]) => n !== label?.[0]).slice(0, 8)];
       } catch {
         return null; // the result is gone: a newer one is drawn
       }
     },
-    setAxes: async (axes) => {
-      const { result, recipe } = store.state.shown;
+    // Saves a file of the server. A plain link could not send the token.
+    download: async (path) => {
       try {
-        const views = await viewed(result, recipe, axes, store.state.shown);
+        const { name, blob } = await getFile(path);
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(blob);
+        link.download = name;
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), KEPT_FILE);
+      } catch (e) {
+        fail(e);
+      }
+    },
+    setAxes: async (axes) => {
+      const { result, request } = store.state.shown;
+      try {
+        const views = await viewed(result, request, axes, store.state.shown);
         if (isShown(result)) dispatch("looked", { views });
       } catch (e) {
         fail(e);
@@ -153,18 +169,18 @@ async function pairOf(result, of, { x, y }, signal, kind) {
 
 // The scores, and those of PCA for comparison with a kernel's, on these axes where there are so many components. PCA is
 // fetched again only when it changed.
-async function viewed(result, recipe, wanted, last, signal) {
+async function viewed(result, { spec }, wanted, last, signal) {
   const among = (k) => (k > wanted.x && k > wanted.y ? wanted : { x: 0, y: 1 });
   const [axes, pcaAxes] = [among(result.components), among(result.pca.components)];
   const kept = last?.pca && last.result.pca.id === result.pca.id && last.pcaAxes.x === pcaAxes.x && last.pcaAxes.y === pcaAxes.y;
   const pcaScores = () => (kept ? last.pca : pairOf(result, "pca", pcaAxes, signal));
-  const [scores, pca] = await Promise.all([pairOf(result, "scores", axes, signal), recipe.kernel ? pcaScores() : null]);
+  const [scores, pca] = await Promise.all([pairOf(result, "scores", axes, signal), spec.kernel ? pcaScores() : null]);
   return { axes, pcaAxes, scores, pca };
 }
 
 // A result with everything that its plots need. Points and colours are fetched again only when another selection of the
 // table was fitted.
-async function collected(result, recipe, { shown: last, axes }, signal) {
+async function collected(result, request, { shown: last, axes }, signal) {
   const kept = last?.result.selection === result.selection;
   const dataOf = () => (result.d === 2 ? pairOf(result, "data", { x: 0, y: 1 }, signal, Float64Array) : null);
   const coloursOf = async () => ({
@@ -173,9 +189,9 @@ async function collected(result, recipe, { shown: last, axes }, signal) {
     values: await getFloats(`/api/results/${result.id}/colours`, signal),
   });
   const [views, plane, colours] = await Promise.all([
-    viewed(result, recipe, axes, last, signal),
+    viewed(result, request, axes, last, signal),
     kept ? last.plane : dataOf(),
     kept ? last.colours : coloursOf(),
   ]);
-  return { result, recipe, ...views, plane, colours };
+  return { result, request, ...views, plane, colours };
 }

@@ -1,5 +1,16 @@
 // Requests to the server. Errors carry its message and its help.
 
+// Where the token is kept: by this tab, for this origin, which includes the port. Other servers on this machine, on other
+// ports, do not get it, as they would get a cookie.
+const TOKEN = "mercer-token";
+
+// Takes the token from the fragment of the address, which is not sent to any server, and hides it there.
+export function keepToken() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token) sessionStorage.setItem(TOKEN, token);
+  history.replaceState(null, "", "/");
+}
+
 export class Refused extends Error {
   constructor({ error, help }) {
     super(error);
@@ -19,9 +30,10 @@ async function answered(response) {
 }
 
 async function ask(path, options) {
+  const headers = { ...options?.headers, authorization: `Bearer ${sessionStorage.getItem(TOKEN) ?? ""}` };
   let response;
   try {
-    response = await fetch(path, options);
+    response = await fetch(path, { ...options, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused({ error: "the server does not answer", help: "is `mercer explore` still running?" });
@@ -44,9 +56,16 @@ export const getFloats = async (path, signal, kind = Float32Array) =>
 export const upload = async (file) =>
   (await ask(`/api/data?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file })).json();
 
-// Fits a recipe; `onProgress` gets each progress event. Aborting the signal stops the fit on the server.
-export async function fit(recipe, onProgress, signal) {
-  const response = await ask("/api/fit", asJson(recipe, signal));
+// A file of the server, and the name to save it under.
+export async function getFile(path) {
+  const response = await ask(path);
+  const [, name] = /filename="([^"]*)"/.exec(response.headers.get("content-disposition")) ?? [];
+  return { name, blob: await response.blob() };
+}
+
+// Fits what is asked for; `onProgress` gets each progress event. Aborting the signal stops the fit on the server.
+export async function fit(request, onProgress, signal) {
+  const response = await ask("/api/fit", asJson(request, signal));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {

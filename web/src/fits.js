@@ -9,27 +9,27 @@ export function createFits({ deliver, fail, onProgress }) {
   let running = null;
   let next = null;
 
-  const run = async (recipe) => {
+  const run = async (request) => {
     const stop = new AbortController();
     [running, next] = [stop, null];
     const slow = setTimeout(() => onProgress({ stage: "working" }), SLOW);
     try {
-      await deliver(await fit(recipe, onProgress, stop.signal), recipe, stop.signal);
+      await deliver(await fit(request, onProgress, stop.signal), request, stop.signal);
     } catch (error) {
       fail(error);
     } finally {
       clearTimeout(slow);
       onProgress(null);
-      const recipe = next;
+      const request = next;
       [running, next] = [null, null];
-      if (recipe) run(recipe);
+      if (request) run(request);
     }
   };
 
   return {
-    request(recipe, impatient) {
-      if (!running) return run(recipe);
-      next = recipe;
+    request(request, impatient) {
+      if (!running) return run(request);
+      next = request;
       if (impatient) running.abort();
     },
     cancel() {

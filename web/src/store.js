@@ -8,12 +8,12 @@ const FIRST_AXES = { x: 0, y: 1 };
 const INITIAL = {
   start: null, // what the server has: kernels, colours, tables, limits
   data: null, // the table that is open
-  recipe: null, // what is asked for, sent to the server as it is
-  kernel: { method: "gaussian", params: {}, text: "gaussian(gamma=median) + linear" }, // the controls behind recipe.kernel
+  request: null, // what is asked for, sent to the server as it is: { choice of data, spec of the library }
+  kernel: { method: "gaussian", params: {}, text: "gaussian(gamma=median) + linear" }, // the controls behind the spec
   hint: "",
   middles: {}, // the middle of each slider
   sweep: null, // how the plot depends on the width of the kernel
-  shown: null, // the last result, its recipe and its points
+  shown: null, // the last result, its request and its points
   axes: FIRST_AXES,
   component: 0, // the component of the contours
   selection: null, // selected points: { mask, count }
@@ -37,19 +37,14 @@ const CHANGES = {
   unselect: () => UNSELECTED,
   added: ({ start }, { data }) => ({ start: { ...start, data: [...start.data, data] } }),
 
-  opened: ({ recipe, kernel }, { data }) => {
+  opened: ({ request, kernel }, { data }) => {
     const large = data.rows > LARGE;
     return {
       ...UNSELECTED,
       data,
-      recipe: {
-        data: data.id,
-        columns: data.more_columns ? null : data.chosen,
-        label: data.label,
-        scale: false,
-        missing: data.missing,
-        kernel: null,
-        components: recipe?.components ?? 10,
+      request: {
+        choice: { table: data.id, columns: data.more_columns ? null : data.chosen, label: data.label, missing: data.missing },
+        spec: { components: request?.spec.components ?? { up_to: 10 }, standardise: false },
       },
       kernel: { ...kernel, method: large ? "pca" : kernel.method, params: {} },
       hint: large ? "Large table: PCA is fitted first. Choose a kernel to fit it; the fit can be cancelled." : "",
@@ -62,24 +57,28 @@ const CHANGES = {
     };
   },
 
-  // Another choice of columns, label, scale or missing values.
-  chosen: ({ data, recipe }, { change }) => {
-    const next = { ...recipe, ...change };
+  // Another choice of columns, label or missing values.
+  chosen: ({ data, request }, { change }) => {
+    const { choice } = request;
+    const next = { ...choice, ...change };
     // What was the label becomes a column, and the other way round, as long as all other numeric columns are chosen.
     if ("label" in change) {
       const usual = (label) => data.columns.filter((c) => c.numeric && c.name !== label).map((c) => c.name);
-      if (recipe.columns && String(recipe.columns) === String(usual(recipe.label))) next.columns = usual(change.label);
+      if (choice.columns && String(choice.columns) === String(usual(choice.label))) next.columns = usual(change.label);
     }
-    return { ...UNSELECTED, recipe: next };
+    // Equal columns are the same array, so that comparing is cheap.
+    if (JSON.stringify(choice.columns) === JSON.stringify(next.columns)) next.columns = choice.columns;
+    return { ...UNSELECTED, request: { ...request, choice: next } };
   },
-  components: ({ recipe }, { count }) => ({ recipe: { ...recipe, components: count } }),
+  components: ({ request }, { count }) => ({ request: withSpec(request, { components: { up_to: count } }) }),
+  standardised: ({ request }, { standardise }) => ({ ...UNSELECTED, request: withSpec(request, { standardise }) }),
   method: ({ kernel }, { method }) => ({ kernel: { ...kernel, method, params: {} }, middles: {} }),
   parameter: ({ kernel }, { name, value }) => ({ kernel: { ...kernel, params: { ...kernel.params, [name]: value } } }),
   expression: ({ kernel }, { text }) => ({ kernel: { ...kernel, text } }),
 
   delivered: ({ shown, middles, component }, { next }) => {
-    const { result, recipe } = next;
-    const other = shown && (shown.result.n !== result.n || shown.recipe.data !== recipe.data);
+    const { result, request } = next;
+    const other = shown && (shown.result.n !== result.n || shown.request.choice.table !== request.choice.table);
     return {
       ...(other ? UNSELECTED : {}),
       shown: next,
@@ -94,19 +93,25 @@ const CHANGES = {
   swept: ({ middles }, { sweep }) => ({ sweep, middles: sweep ? { ...middles, [sweep.parameter]: sweep.middle } : middles }),
 };
 
-// The state after an action. The kernel of the recipe follows its controls, and a sweep is of one kernel and one selection.
+export const withSpec = (request, change) => ({ ...request, spec: { ...request.spec, ...change } });
+
+// The state after an action. The spec follows the controls of the kernel, and a sweep is of one kernel and one selection.
 export function reduce(state, { type, ...brought }) {
   const next = { ...state, ...CHANGES[type](state, brought) };
-  if (next.recipe && (next.recipe !== state.recipe || next.kernel !== state.kernel)) {
+  if (next.request && (next.request !== state.request || next.kernel !== state.kernel)) {
+    const { spec, choice } = next.request;
     const kernel = kernelText(next);
-    // Equal columns are the same array, so that comparing is cheap.
-    const before = state.recipe?.columns;
-    const columns = JSON.stringify(before) === JSON.stringify(next.recipe.columns) ? before : next.recipe.columns;
-    if (kernel !== next.recipe.kernel || columns !== next.recipe.columns) next.recipe = { ...next.recipe, kernel, columns };
+    if (!spec.method || kernel !== spec.kernel) next.request = { choice, spec: specOf(kernel, spec) };
   }
   if (!same(sweepOf(next), sweepOf(state))) next.sweep = null;
   return next;
 }
+
+// What is fitted, as the library writes it: PCA without a kernel, or kernel PCA, approximate where exact is not feasible.
+const specOf = (kernel, { components, standardise }) =>
+  kernel === undefined
+    ? { method: "pca", components, standardise }
+    : { method: "kernel_pca", kernel, components, standardise, approx: "auto" };
 
 // A kernel as text, with the parameters that pass `counts` and are not their defaults.
 function spelled({ start, kernel: { method, params } }, counts) {
@@ -117,7 +122,7 @@ function spelled({ start, kernel: { method, params } }, counts) {
 
 function kernelText(state) {
   const { method, text } = state.kernel;
-  if (method === "pca") return null;
+  if (method === "pca") return undefined;
   return method === "expression" ? text : spelled(state, () => true);
 }
 
@@ -129,19 +134,21 @@ export const isLive = ({ data, start }) => data.rows <= start.limits.live;
 
 // What triggers a new fit: everything, except a slider that moves over large data, and an expression being typed.
 export function fitOf(state) {
-  if (!state.recipe) return null;
-  const { data, recipe, kernel } = state;
-  const moves = isLive(state) && kernel.method !== "expression" ? recipe.kernel : kernel.method;
-  return [data, recipe.columns, recipe.label, recipe.scale, recipe.missing, recipe.components, moves];
+  if (!state.request) return null;
+  const { data, request: { choice, spec }, kernel } = state;
+  const moves = isLive(state) && kernel.method !== "expression" ? spec.kernel : kernel.method;
+  return [...selectionOf(data, choice, spec), spec.components.up_to, moves];
 }
 
 // What a sweep depends on; none before the first fit of the kernel is done.
 export function sweepOf(state) {
-  const { recipe, kernel: { method }, shown, data } = state;
-  if (!recipe || method === "pca" || method === "expression") return null;
-  if (shown?.recipe.data !== data.id || !shown.recipe.kernel?.startsWith(method)) return null;
-  return [data, recipe.columns, recipe.label, recipe.scale, recipe.missing, kernelOfAnyWidth(state)];
+  const { request, kernel: { method }, shown, data } = state;
+  if (!request || method === "pca" || method === "expression") return null;
+  if (shown?.request.choice.table !== data.id || !shown.request.spec.kernel?.startsWith(method)) return null;
+  return [...selectionOf(data, request.choice, request.spec), kernelOfAnyWidth(state)];
 }
+
+const selectionOf = (data, { columns, label, missing }, { standardise }) => [data, columns, label, missing, standardise];
 
 export const same = (a, b) => a === b || (a !== null && b !== null && a.every((value, i) => value === b[i]));
 

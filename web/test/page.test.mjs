@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
@@ -77,15 +78,59 @@ const setSlider = (id, value) =>
 
 test("it loads, draws, and hides its token", async () => {
   assert.equal(await page.title(), "mercer explore");
-  assert.equal(new URL(page.url()).search, "");
+  assert.deepEqual([new URL(page.url()).search, new URL(page.url()).hash], ["", ""]);
   assert.match(await page.locator("main").innerText(), /Kernel PCA[\s\S]*PCA for comparison/);
-  assert.equal(await page.evaluate(() => document.cookie), "", "scripts do not see the cookie");
+  assert.deepEqual(await context.cookies(), [], "cookies would be sent to every port of this machine");
   const drawn = await picture("scores");
   await canvas("scores").evaluate((over) => (over.previousSibling.style.visibility = "hidden"));
   assert.notDeepEqual(await picture("scores"), drawn, "there are points to hide");
   await page.reload();
   await settled();
   quiet();
+});
+
+test("no other server on this machine gets the token, or anything with it", async () => {
+  const token = new URLSearchParams(new URL(url).hash.slice(1)).get("token");
+  const here = new URL(url).origin;
+  const got = []; // what the other server receives
+  const other = createServer((request, response) => {
+    got.push(`${request.method} ${request.url} ${request.rawHeaders.join(" ")}`);
+    response.setHeader("content-type", "text/html").end("<!doctype html><title>other</title>");
+  });
+  await new Promise((done) => other.listen(0, "127.0.0.1", done));
+  const there = `http://127.0.0.1:${other.address().port}`;
+  // The same tab, where the token is known, goes to another port.
+  await page.goto(`${there}/`);
+  assert.equal(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }) + document.cookie + document.referrer), "{}");
+  // Its scripts get neither data nor the page of the first.
+  for (const path of ["/", "/api/start"]) {
+    const refused = await page.evaluate((address) => fetch(address, { credentials: "include" }).then(() => "answered", () => "refused"), here + path);
+    assert.equal(refused, "refused", path);
+  }
+  const framed = await page.evaluate((address) => new Promise((done) => {
+    const frame = Object.assign(document.createElement("iframe"), { src: address, onload: () => done(frame.contentDocument === null) });
+    document.body.append(frame);
+  }), here);
+  assert.ok(framed, "a frame of the page is not readable");
+  assert.equal(got.filter((text) => text.includes(token)).length, 0, got.join("\n"));
+  assert.ok(got.length > 0);
+  // Another server of mercer does not take the token of the first, and without one there is no data.
+  const second = spawn(MERCER, ["explore", "--no-open"], { stdio: ["ignore", "pipe", "ignore"] });
+  const address = await new Promise((done) => second.stdout.once("data", (text) => done(String(text).trim())));
+  for (const wrong of [new URL(address).origin, `${new URL(address).origin}/#token=${token}`]) {
+    await page.goto("about:blank");
+    await page.goto(wrong);
+    await page.locator("[role=alert]").waitFor();
+    assert.match(await page.locator("[role=alert]").innerText(), /token is missing or wrong[\s\S]*address that mercer printed/);
+  }
+  // The right address in the same tab, where only the fragment differs.
+  await page.goto(address);
+  await settled();
+  // And back to the first, whose token the tab still has.
+  await page.goto(here);
+  await settled();
+  second.kill("SIGINT");
+  other.close();
 });
 
 test("every kernel of the registry can be chosen", async () => {
@@ -100,7 +145,7 @@ test("every kernel of the registry can be chosen", async () => {
       assert.match(await page.locator("[role=alert]").innerText(), /value -.* does not satisfy value >= 0/);
       continue;
     }
-    await shows(`--kernel ${name} `);
+    await page.waitForFunction((k) => RegExp(`--kernel '?${k}\\b`).test(document.querySelector("#copy code").textContent), name);
     assert.equal(await page.locator("[role=alert]").count(), 0, name);
   }
   await page.locator("#kernel").selectOption("pca");
@@ -159,10 +204,10 @@ test("a tick of the slider asks for what changed and for nothing else", async ()
 test("plots that cannot be drawn say why", async () => {
   const plots = page.locator("#downloads .plots");
   assert.match(await plots.innerText(), /loadings a kernel model has no loadings/);
-  assert.equal(await plots.getByRole("link", { name: "Contours of the components (PDF)" }).count(), 1);
+  assert.equal(await plots.getByRole("button", { name: "Contours of the components (PDF)" }).count(), 1);
   await page.locator("#kernel").selectOption("pca");
   await page.waitForFunction(() => /PCA has no kernel matrix/.test(document.querySelector("#downloads").textContent));
-  assert.equal(await plots.getByRole("link", { name: "Scores and loadings (SVG)" }).count(), 1);
+  assert.equal(await plots.getByRole("button", { name: "Scores and loadings (SVG)" }).count(), 1);
   quiet();
 });
 
@@ -286,7 +331,7 @@ test("what is copied gives what is shown", async () => {
   const path = `${dirname(MERCER)}:${process.env.PATH}`;
   execFileSync("sh", ["-c", copied], { cwd: folder, env: { ...process.env, PATH: path } });
   const download = async (name) => {
-    const [file] = await Promise.all([page.waitForEvent("download"), page.locator("#downloads").getByRole("link", { name }).click()]);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.locator("#downloads").getByRole("button", { name }).click()]);
     return { as: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
   };
   const scores = await download("Scores (CSV)");

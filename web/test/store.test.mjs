@@ -15,15 +15,18 @@ function opened(rows) {
   return store;
 }
 
-test("the recipe is what is sent", () => {
+test("the request is a choice of data and the spec of the library", () => {
   const store = opened(100);
-  const recipe = { data: 7, columns: ["a", "b"], label: "c", scale: false, missing: "error", kernel: "gaussian", components: 10 };
-  assert.deepEqual(store.state.recipe, recipe);
+  const choice = { table: 7, columns: ["a", "b"], label: "c", missing: "error" };
+  const spec = { method: "kernel_pca", kernel: "gaussian", components: { up_to: 10 }, standardise: false, approx: "auto" };
+  assert.deepEqual(store.state.request, { choice, spec });
   store.dispatch("parameter", { name: "gamma", value: "0.5" });
   store.dispatch("components", { count: 3 });
-  assert.deepEqual(store.state.recipe, { ...recipe, kernel: "gaussian(gamma=0.5)", components: 3 });
+  store.dispatch("standardised", { standardise: true });
+  const [kernel, components] = ["gaussian(gamma=0.5)", { up_to: 3 }];
+  assert.deepEqual(store.state.request, { choice, spec: { ...spec, kernel, components, standardise: true } });
   store.dispatch("method", { method: "pca" });
-  assert.equal(store.state.recipe.kernel, null);
+  assert.deepEqual(store.state.request, { choice, spec: { method: "pca", components, standardise: true } });
 });
 
 test("a slider fits small data at once, and large data when it is let go", () => {
@@ -38,10 +41,10 @@ test("a slider fits small data at once, and large data when it is let go", () =>
 test("a column that is no longer the label is used, as long as all others are", () => {
   const store = opened(100);
   store.dispatch("chosen", { change: { label: "a" } });
-  assert.deepEqual(store.state.recipe.columns, ["b", "c"]);
+  assert.deepEqual(store.state.request.choice.columns, ["b", "c"]);
   store.dispatch("chosen", { change: { columns: ["b"] } });
   store.dispatch("chosen", { change: { label: null } });
-  assert.deepEqual(store.state.recipe.columns, ["b"]);
+  assert.deepEqual(store.state.request.choice.columns, ["b"]);
 });
 
 test("equal columns ask for no new fit", () => {
@@ -52,5 +55,5 @@ test("equal columns ask for no new fit", () => {
 });
 
 test("large tables begin with PCA", () => {
-  assert.equal(opened(20_001).state.recipe.kernel, null);
+  assert.equal(opened(20_001).state.request.spec.method, "pca");
 });

@@ -126,7 +126,7 @@ impl Page {
         let mut url = String::new();
         out.read_line(&mut url).expect("a line");
         let address = url.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{words:?}: {url:?}"));
-        let (port, token) = address.split_once("/?token=").expect("a token");
+        let (port, token) = address.split_once("/#token=").expect("a token");
         let (port, token) = (port.parse().expect("a port"), token.to_string());
         Page { child, out, port, token }
     }
@@ -137,7 +137,7 @@ impl Page {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Type: application/json"
         );
-        let text = format!("{head}\r\nCookie: mercer-{port}={token}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let text = format!("{head}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         stream.write_all(text.as_bytes()).expect("writes");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("answers");
@@ -149,15 +149,21 @@ impl Page {
         let start: serde_json::Value = serde_json::from_str(&self.ask("GET", "/api/start", "")).expect("JSON");
         let path = format!("/api/data/{}", start["first"]);
         let data: serde_json::Value = serde_json::from_str(&self.ask("GET", &path, "")).expect("JSON");
-        let mut recipe = serde_json::json!({
-            "data": start["first"], "columns": data["chosen"], "label": data["label"], "missing": data["missing"],
-            "kernel": "gaussian", "components": 3,
+        let mut request = serde_json::json!({
+            "choice": {
+                "table": start["first"], "columns": data["chosen"], "label": data["label"], "missing": data["missing"],
+            },
+            "spec": {"method": "kernel_pca", "kernel": "gaussian", "components": {"up_to": 3}, "approx": "auto"},
         });
         for (name, value) in change.as_object().expect("an object") {
-            recipe[name] = value.clone();
+            match name.as_str() {
+                "spec" => request["spec"] = value.clone(),
+                "kernel" | "components" | "standardise" => request["spec"][name] = value.clone(),
+                _ => request["choice"][name] = value.clone(),
+            }
         }
-        let events = self.ask("POST", "/api/fit", &recipe.to_string());
-        let last = events.lines().rfind(|l| l.starts_with("data: ")).unwrap_or_else(|| panic!("{recipe}: {events}"));
+        let events = self.ask("POST", "/api/fit", &request.to_string());
+        let last = events.lines().rfind(|l| l.starts_with("data: ")).unwrap_or_else(|| panic!("{request}: {events}"));
         serde_json::from_str(&last[6..]).expect("JSON")
     }
 }
@@ -193,16 +199,19 @@ fn the_command_that_is_copied_gives_the_scores_that_are_shown() {
     run.put("bare.csv", &numbers("", ',', false));
     run.put("gaps.csv", &numbers("a,b,c,d,y\n1,,2,3,0\n", ',', true));
     let cases = [
-        (vec!["iris"], json!({"kernel": null, "components": 10})),
+        (vec!["iris"], json!({"spec": {"method": "pca", "components": {"up_to": 10}}})),
         (vec!["digits"], json!({"label": "x_3_4", "components": 4})),
         (vec!["a.csv"], json!({"label": "y", "columns": ["a", "b", "y"]})),
         (vec!["a.csv", "--label", "y"], json!({"label": null})),
-        (vec!["a.csv", "--id", "y", "--select", "b,d"], json!({"label": null, "scale": true})),
+        (vec!["a.csv", "--id", "y", "--select", "b,d"], json!({"label": null, "standardise": true})),
         (vec!["odd.csv"], json!({"label": "y y", "columns": ["a,b", "!e", "12"]})),
         (vec!["skip.csv", "--skip", "2", "-d", ";"], json!({"kernel": "0.5*gaussian(gamma=median) + linear"})),
         (vec!["bare.csv", "--no-headers"], json!({"label": null, "columns": ["x1", "x3"]})),
         (vec!["gaps.csv", "--label", "y", "--missing", "drop"], json!({})),
-        (vec!["gaps.csv", "--label", "y"], json!({"missing": "mean", "kernel": null, "scale": true})),
+        (
+            vec!["gaps.csv", "--label", "y"],
+            json!({"missing": "mean", "spec": {"method": "pca", "components": {"up_to": 3}, "standardise": true}}),
+        ),
         (vec!["a.csv", "--seed", "5"], json!({"kernel": "laplacian"})),
         (vec!["./-f.csv"], json!({"label": "-y", "columns": ["-a", "c"]})),
     ];

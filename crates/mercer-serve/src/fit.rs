@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_core::Stream;
 use mercer::exec::{Progress, ProgressFn};
@@ -21,13 +22,13 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::data::Data;
 use crate::error::{Refusal, Result, lost};
 use crate::plots;
-use crate::recipe::Recipe;
+use crate::request::{Choice, FitRequest, asked, pca_beside};
 use crate::selection::{PcaResult, Selection};
 use crate::state::{App, FitResult, StopOnDrop};
 use crate::texts::Texts;
 
 /// How often an idle connection is checked: the page may be closed.
-const KEEP_ALIVE: Duration = Duration::from_secs(1);
+const KEEP_ALIVE: Duration = Duration::from_millis(250);
 /// The least time between two progress events.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -50,13 +51,13 @@ fn send(to: &UnboundedSender<Event>, name: &str, value: &Value) {
     let _ = to.send(Event::default().event(name).data(value.to_string()));
 }
 
-/// Fits the recipe of the page.
+/// Fits what the page asks for.
 pub(crate) async fn fit(
     State(app): State<Arc<App>>,
-    Json(recipe): Json<Recipe>,
+    Json(request): Json<FitRequest>,
 ) -> Result<Sse<impl Stream<Item = std::result::Result<Event, Infallible>>>> {
-    let kernel = recipe.kernel()?;
-    let data = app.data(recipe.data)?;
+    let (spec, choice) = (request.spec()?, request.choice);
+    let data = app.data(choice.table)?;
     let stop = StopOnDrop::default();
     let cancel = stop.flag();
     let (sender, received) = unbounded_channel();
@@ -72,17 +73,24 @@ pub(crate) async fn fit(
             if app.ending.load(Ordering::Relaxed) {
                 return Err(cancelled());
             }
-            let exec = app.exec(cancel).progress(progress(sender.clone()));
+            let exec = app.exec(Arc::clone(&cancel)).progress(progress(sender.clone()));
             let id = app.next_id();
             let with = Arc::clone(&app);
             let work = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
                 let start = Instant::now();
-                let result = fitted(&with, id, data, recipe, kernel, &exec)?;
+                let result = fitted(&with, id, data, choice, spec, &exec)?;
                 let summary = summary(&with, &result, start.elapsed(), &exec)?;
                 Ok::<_, Refusal>((result, summary))
             });
-            let (result, summary) = work.await.map_err(lost)??;
+            let within = app.limits.fit_within;
+            let Ok(done) = tokio::time::timeout(within, work).await else {
+                cancel.store(true, Ordering::Relaxed);
+                let what = format!("the fit took longer than {} seconds", within.as_secs());
+                let help = "use fewer points or components, or the command: mercer fit";
+                return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, what, help));
+            };
+            let (result, summary) = done.map_err(lost)??;
             app.add_result(result);
             Ok::<Value, Refusal>(summary)
         };
@@ -119,26 +127,20 @@ fn progress(to: UnboundedSender<Event>) -> ProgressFn {
 }
 
 /// Fits the model, and PCA of the same points unless it is kept.
-fn fitted(
-    app: &App,
-    id: usize,
-    data: Arc<Data>,
-    recipe: Recipe,
-    kernel: Option<mercer::Kernel>,
-    exec: &Exec,
-) -> Result<FitResult> {
-    let selection = app.selection(data, &recipe)?;
+fn fitted(app: &App, id: usize, data: Arc<Data>, choice: Choice, spec: Spec, exec: &Exec) -> Result<FitResult> {
+    let selection = app.selection(data, choice)?;
     let Selection { points, colour, .. } = &*selection;
-    let spec = recipe.spec(kernel, points.n(), points.d());
+    let components = asked(&spec, points.n(), points.d());
+    let spec = spec.with_components(components);
     let plan = spec.plan(&Source::points(points), exec)?;
     let text = plan.to_string();
-    let pca = selection.pca(&recipe, || {
-        let model = recipe.pca().fit_with(points, exec)?;
+    let pca = selection.pca(pca_beside(&spec), |pca| {
+        let model = pca.fit_with(points, exec)?;
         let scores = model.transform_with(points, exec)?;
         let agreement = agreement(&scores, colour, exec)?;
         Ok(PcaResult { id: app.next_id(), model, scores, agreement })
     })?;
-    let (model, scores) = match spec {
+    let (model, scores) = match &spec {
         Spec::Pca(_) => (AnyModel::Pca(pca.model.clone()), pca.scores.clone()),
         spec => {
             let model = spec.run(plan, Source::points(points), exec)?.model;
@@ -147,23 +149,23 @@ fn fitted(
         }
     };
     let notes = selection.notes.iter().chain(model.notes()).cloned().collect();
-    Ok(FitResult { id, recipe, selection, model, scores, pca, notes, plan: text })
+    Ok(FitResult { id, spec, selection, model, scores, pca, notes, plan: text })
 }
 
 /// Returns the description of a result that the page gets.
 fn summary(app: &App, result: &FitResult, took: Duration, exec: &Exec) -> Result<Value> {
-    let FitResult { recipe, selection, model, scores, pca, .. } = result;
+    let FitResult { spec, selection, model, scores, pca, .. } = result;
     let Selection { data, columns, points, colour, .. } = &**selection;
-    let agreement = match recipe.kernel {
-        Some(_) => agreement(scores, colour, exec)?,
-        None => pca.agreement.clone(),
+    let agreement = match spec {
+        Spec::Pca(_) => pca.agreement.clone(),
+        _ => agreement(scores, colour, exec)?,
     };
     let (kernel, choices, preimages) = match model {
         AnyModel::KernelPca(m) => (m.kernel().map(ToString::to_string), m.choices(), m.has_preimages()),
         _ => (None, &[][..], true),
     };
-    let (asked, k) = (recipe.count(points.n(), points.d()), model.components());
-    let texts = Texts { recipe, data, columns, k: asked, found: k, seed: app.seed() };
+    let k = model.components();
+    let texts = Texts { spec, selection, found: k, seed: app.seed() };
     let (spectrum, certificate) = (model.spectrum(), model.certificate());
     Ok(json!({
         "id": result.id,
@@ -172,7 +174,7 @@ fn summary(app: &App, result: &FitResult, took: Duration, exec: &Exec) -> Result
         "d": points.d(),
         "columns": columns,
         "components": k,
-        "asked": asked,
+        "asked": spec.components(),
         "model": describe(model),
         "kernel": kernel,
         "choices": choices.iter().map(|c| json!({"kernel": c.kernel, "parameter": c.parameter, "value": c.value, "rule": c.rule})).collect::<Vec<_>>(),
@@ -223,14 +225,15 @@ fn agreement_json(agreement: Option<&LabelAgreement>) -> Value {
 }
 
 /// Scans the width of the kernel: how much the plot changes with it.
-pub(crate) async fn sweep(State(app): State<Arc<App>>, Json(recipe): Json<Recipe>) -> Result<Json<Value>> {
-    let (kernel, data) = (recipe.kernel()?, app.data(recipe.data)?);
-    let Some(kernel) = kernel else { return Ok(Json(Value::Null)) };
+pub(crate) async fn sweep(State(app): State<Arc<App>>, Json(request): Json<FitRequest>) -> Result<Json<Value>> {
+    let (spec, choice) = (request.spec()?, request.choice);
+    let data = app.data(choice.table)?;
+    let Some(kernel) = spec.kernel().cloned() else { return Ok(Json(Value::Null)) };
     let with = Arc::clone(&app);
     let swept = app.work(move |exec| {
-        let selection = with.selection(data, &recipe)?;
+        let selection = with.selection(data, choice)?;
         let points = &selection.points;
-        let points = if recipe.scale { &mercer_view::standardised(points, exec)? } else { points };
+        let points = if spec.is_standardised() { &mercer_view::standardised(points, exec)? } else { points };
         let Some(sweep) = mercer::widths::sweep(&kernel, points, exec)? else { return Ok(Value::Null) };
         let step = |s: &mercer::widths::SweepStep| json!({"value": s.value, "shares": s.shares, "change": s.change});
         Ok(json!({

@@ -1,4 +1,5 @@
-//! Access control: a request needs this machine's host name, the page's own origin, and the token.
+//! Access control: a request needs this machine's host name, the page's own origin, and, except for the files of the page,
+//! the token.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::error::Refusal;
+use crate::page::FILES;
 
 /// Bytes of a token: 256 bits.
 const TOKEN_BYTES: usize = 32;
@@ -20,7 +22,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The token, and the host names under which this server may be addressed.
 pub(crate) struct Guard {
     token: String,
-    cookie: String,
     hosts: Vec<String>,
 }
 
@@ -36,21 +37,19 @@ impl Guard {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        // Cookies ignore ports, so two servers on one machine need different names.
-        let cookie = format!("mercer-{port}");
         let names = ["127.0.0.1", "localhost"].into_iter();
         let mut hosts: Vec<String> = names.clone().map(|name| format!("{name}:{port}")).collect();
         // Browsers omit the default port.
         hosts.extend(names.filter(|_| port == 80).map(String::from));
-        Ok(Guard { token, cookie, hosts })
+        Ok(Guard { token, hosts })
     }
 
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Whether a request may be answered; `Some` where it has the token in its address, and gets the cookie.
-    fn admit(&self, request: &Request) -> Result<Option<()>, Refusal> {
+    /// Refuses a request from elsewhere, and one for data without the token.
+    fn admit(&self, request: &Request) -> Result<(), Refusal> {
         let headers = request.headers();
         // Another name that resolves to this machine would be DNS rebinding.
         let host = text(headers, header::HOST).unwrap_or_default();
@@ -74,17 +73,14 @@ impl Guard {
         {
             return Err(forbidden("requests from other pages are not accepted"));
         }
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|v| v.to_str().ok());
-        let mut pairs = cookies.flat_map(|c| c.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        if pairs.any(|(name, value)| name == self.cookie && same(value, &self.token)) {
-            return Ok(None);
+        if FILES.iter().any(|file| file.path == request.uri().path()) {
+            return Ok(());
         }
-        let query = request.uri().query().unwrap_or_default();
-        let given = query.split('&').find_map(|pair| pair.strip_prefix("token="));
-        if given.is_some_and(|given| same(given, &self.token)) {
-            return Ok(Some(()));
+        // A header, not a cookie: browsers send a cookie to every port of this machine, whoever listens there.
+        match text(headers, header::AUTHORIZATION).and_then(|given| given.strip_prefix("Bearer ")) {
+            Some(given) if same(given, &self.token) => Ok(()),
+            _ => Err(forbidden("the token is missing or wrong")),
         }
-        Err(forbidden("the token is missing or wrong"))
     }
 }
 
@@ -110,12 +106,10 @@ fn same(a: &str, b: &str) -> bool {
 /// Answers requests that are admitted, and adds the security headers to every answer.
 pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let admitted = guard.admit(&request);
-    let mut response = match &admitted {
-        Ok(_) => next.run(request).await,
-        Err(refusal) => {
-            let Refusal { status, error, help } = refusal;
-            Refusal { status: *status, error: error.clone(), help: help.clone() }.into_response()
-        }
+    let is_admitted = admitted.is_ok();
+    let mut response = match admitted {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -129,15 +123,9 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    if admitted.is_err() {
+    if !is_admitted {
         // A rejected client must not hold a connection.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    if let Ok(Some(())) = admitted {
-        let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", guard.cookie, guard.token);
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-            headers.insert(header::SET_COOKIE, cookie);
-        }
     }
     response
 }

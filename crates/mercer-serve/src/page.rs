@@ -1,29 +1,15 @@
-//! The page: three files, built from `web/` and kept here, so that cargo alone suffices.
+//! The files of the page, built from `web/` and kept here, so that cargo alone suffices.
 
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
-
-const HTML: &str = include_str!("../page/index.html");
-const SCRIPT: &str = include_str!("../page/app.js");
-const STYLE: &str = include_str!("../page/app.css");
-const ICON: &str = include_str!("../page/icon.svg");
-
-fn with_type(kind: &'static str, text: &'static str) -> Response {
-    ([(CONTENT_TYPE, kind)], text).into_response()
+/// A file of the page. It has no data, so that a browser can load it before the page's script has the token.
+pub(crate) struct PageFile {
+    pub(crate) path: &'static str,
+    pub(crate) media_type: &'static str,
+    pub(crate) text: &'static str,
 }
 
-pub(crate) async fn html() -> Response {
-    with_type("text/html; charset=utf-8", HTML)
-}
-
-pub(crate) async fn script() -> Response {
-    with_type("text/javascript; charset=utf-8", SCRIPT)
-}
-
-pub(crate) async fn style() -> Response {
-    with_type("text/css; charset=utf-8", STYLE)
-}
-
-pub(crate) async fn icon() -> Response {
-    with_type("image/svg+xml", ICON)
-}
+pub(crate) const FILES: [PageFile; 4] = [
+    PageFile { path: "/", media_type: "text/html; charset=utf-8", text: include_str!("../page/index.html") },
+    PageFile { path: "/app.js", media_type: "text/javascript; charset=utf-8", text: include_str!("../page/app.js") },
+    PageFile { path: "/app.css", media_type: "text/css; charset=utf-8", text: include_str!("../page/app.css") },
+    PageFile { path: "/icon.svg", media_type: "image/svg+xml", text: include_str!("../page/icon.svg") },
+];

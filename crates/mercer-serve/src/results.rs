@@ -198,15 +198,15 @@ pub(crate) async fn file(
 }
 
 fn made(result: &FitResult, name: &str, axes: Axes, seed: u64, exec: &Exec) -> Result<(Vec<u8>, &'static str, String)> {
-    let FitResult { recipe, selection, model, scores, .. } = result;
-    let Selection { data, columns, points, .. } = &**selection;
+    let FitResult { spec, selection, model, scores, .. } = result;
+    let Selection { data, columns, choice, .. } = &**selection;
     let base = base(&data.name);
     let csv = |table: &Table| write_table(table, Format::CSV);
     Ok(match name {
         "scores.csv" => {
             let scores = Table::of_points(scores, component);
             // As the command writes them: text and label columns before the scores.
-            let kept = |c: &&Column| !c.is_numeric() || Some(&c.name) == recipe.label.as_ref();
+            let kept = |c: &&Column| !c.is_numeric() || Some(&c.name) == choice.label.as_ref();
             let columns = selection.table().columns.iter().filter(kept).cloned().chain(scores.columns).collect();
             (csv(&Table::new(&base, columns)?)?, "text/csv", format!("{base}.scores.csv"))
         }
@@ -215,13 +215,12 @@ fn made(result: &FitResult, name: &str, axes: Axes, seed: u64, exec: &Exec) -> R
             (csv(&table)?, "text/csv", format!("{base}.eigenvalues.csv"))
         }
         "model" => {
-            let spec = recipe.spec(recipe.kernel()?, points.n(), points.d());
-            let saved = SavedModel { model: model.clone(), columns: columns.clone(), front: None, spec: Some(spec) };
+            let (model, spec) = (model.clone(), Some(spec.clone()));
+            let saved = SavedModel { model, columns: columns.clone(), front: None, spec };
             (saved.to_bytes()?, "application/octet-stream", format!("{base}.mercer.safetensors"))
         }
         "report.html" => {
-            let (k, found) = (recipe.count(points.n(), points.d()), model.components());
-            let texts = Texts { recipe, data, columns, k, found, seed };
+            let texts = Texts { spec, selection, found: model.components(), seed };
             let commands = vec![texts.command("report", &format!("{base}.html"))];
             let report =
                 Report { fitted: result.fitted(), notes: result.notes.clone(), plan: result.plan.clone(), commands };

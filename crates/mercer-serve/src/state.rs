@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use mercer::{AnyModel, Exec, Points};
+use mercer::{AnyModel, Exec, Points, Spec};
 use mercer_view::Fitted;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::data::{Data, Origin};
 use crate::error::{Refusal, Result, lost};
-use crate::recipe::Recipe;
+use crate::request::Choice;
 use crate::selection::{PcaResult, Selection};
 
 /// Tables dropped on the page that are kept; the oldest is removed first.
@@ -25,12 +25,12 @@ const LEAST_RESULTS: usize = 2;
 /// Selections, and results, may each take one part in so many of the memory.
 const KEPT_SHARE: u64 = 8;
 /// Jobs that wait at most, and how long.
-const MOST_WAITING: usize = 32;
+const MOST_WAITING: usize = 128;
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// Jobs that run at the same time.
 const AT_ONCE: usize = 2;
 
-/// Sizes beyond which requests are refused; the page gets them too.
+/// Sizes and times beyond which requests are refused; the page gets the sizes, too.
 pub(crate) struct Limits {
     /// Bytes of a table.
     pub(crate) upload: usize,
@@ -38,12 +38,23 @@ pub(crate) struct Limits {
     pub(crate) request: usize,
     /// Points that are refitted while a slider moves.
     pub(crate) live: usize,
+    /// Time for the head of a request.
+    pub(crate) head_within: Duration,
+    /// Time for its body.
+    pub(crate) body_within: Duration,
+    /// Time in which a client has to take something of its answer.
+    pub(crate) taken_within: Duration,
+    /// Time until an answer begins.
+    pub(crate) answer_within: Duration,
+    /// Time for a fit, whose answer begins at once.
+    pub(crate) fit_within: Duration,
 }
 
 /// A fitted model with its points.
 pub(crate) struct FitResult {
     pub(crate) id: usize,
-    pub(crate) recipe: Recipe,
+    /// What was fitted: the spec of the command that is shown beside the result.
+    pub(crate) spec: Spec,
     pub(crate) selection: Arc<Selection>,
     pub(crate) model: AnyModel,
     pub(crate) scores: Points<f64>,
@@ -187,18 +198,18 @@ impl App {
         found.ok_or_else(|| Refusal::gone("the result is no longer kept", "change a setting to fit again"))
     }
 
-    /// Returns the points that a recipe asks for: those of an earlier fit of the same choice, or new ones.
-    pub(crate) fn selection(&self, data: Arc<Data>, recipe: &Recipe) -> Result<Arc<Selection>> {
+    /// Returns the points of a choice of data: those of an earlier fit of the same choice, or new ones.
+    pub(crate) fn selection(&self, data: Arc<Data>, choice: Choice) -> Result<Arc<Selection>> {
         // The last one used is kept longest.
         let used = |all: &mut VecDeque<Arc<Selection>>| {
-            let found = all.iter().position(|s| s.is_of(recipe)).and_then(|at| all.remove(at))?;
+            let found = all.iter().position(|s| s.is_of(&choice)).and_then(|at| all.remove(at))?;
             all.push_back(Arc::clone(&found));
             Some(found)
         };
         if let Some(found) = used(&mut locked(&self.selections)) {
             return Ok(found);
         }
-        let made = Arc::new(Selection::new(self.next_id(), data, recipe)?);
+        let made = Arc::new(Selection::new(self.next_id(), data, choice.clone())?);
         let mut all = locked(&self.selections);
         // Another fit may have built the same in the meantime.
         if let Some(found) = used(&mut all) {

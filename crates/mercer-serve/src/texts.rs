@@ -1,21 +1,20 @@
 //! "Copy as": commands and code that give the result of the page.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
+use mercer::Spec;
 use mercer_io::{Format, Header, ReadOptions};
 use mercer_view::shell;
 
-use crate::data::{Data, MissingChoice, Origin};
-use crate::recipe::Recipe;
+use crate::data::{MissingChoice, Origin};
+use crate::selection::Selection;
 
-/// A recipe with its data.
+/// What was fitted to what.
 pub(crate) struct Texts<'a> {
-    pub(crate) recipe: &'a Recipe,
-    pub(crate) data: &'a Data,
-    /// The columns that are used in the fit.
-    pub(crate) columns: &'a [String],
-    /// Components that are asked for, and those found.
-    pub(crate) k: usize,
+    pub(crate) spec: &'a Spec,
+    pub(crate) selection: &'a Selection,
+    /// Components that were found.
     pub(crate) found: usize,
     pub(crate) seed: u64,
 }
@@ -23,27 +22,28 @@ pub(crate) struct Texts<'a> {
 impl Texts<'_> {
     /// Whether the columns are all numeric ones but the label.
     fn are_usual(&self) -> bool {
-        self.data.usual_columns(self.recipe.label.as_deref()) == self.columns
+        let Selection { data, choice, columns, .. } = self.selection;
+        data.usual_columns(choice.label.as_deref()) == *columns
     }
 
     /// What must be done first, as a comment.
     fn first(&self) -> Option<String> {
-        (self.data.name == "-")
+        (self.selection.data.name == "-")
             .then(|| format!("# the data was read from standard input: save it as {} first", self.file()))
     }
 
     /// The file name of the data.
     fn file(&self) -> String {
-        match self.data.name.as_str() {
+        match self.selection.data.name.as_str() {
             "-" => "data.csv".into(),
             name if name.starts_with('-') => format!("./{name}"),
             name => name.into(),
         }
     }
 
-    /// The recipe as options of the command.
+    /// The spec and the choice of data as options of the command.
     fn options(&self) -> Vec<String> {
-        let Texts { recipe, data, .. } = self;
+        let Texts { spec, selection: Selection { data, choice, columns, .. }, .. } = self;
         let mut words = Vec::new();
         // A value that begins with a hyphen is joined to its option by an equals sign.
         let mut add = |option: &str, value: &str| match value.starts_with('-') {
@@ -54,34 +54,36 @@ impl Texts<'_> {
         if !usual {
             // A name that has another meaning in a list is given by its number.
             let plain = |name: &String| !name.is_empty() && !name.contains([',', ':', '!', '@']) && name.trim() == name;
-            let item = |name: &String| match data.table.position(name) {
-                Ok(place) if !plain(name) || name.parse::<usize>().is_ok() => (place + 1).to_string(),
+            let names = data.table.columns.iter().enumerate();
+            let places: HashMap<&str, usize> = names.map(|(place, c)| (c.name.as_str(), place)).collect();
+            let item = |name: &String| match places.get(name.as_str()) {
+                Some(place) if !plain(name) || name.parse::<usize>().is_ok() => (place + 1).to_string(),
                 _ => name.clone(),
             };
-            add("--select", &self.columns.iter().map(item).collect::<Vec<_>>().join(","));
+            add("--select", &columns.iter().map(item).collect::<Vec<_>>().join(","));
         }
         // The command knows the label of an embedded data set, unless columns or another label are chosen.
         let known = data.origin == Origin::Embedded && usual;
-        match &recipe.label {
-            Some(label) if !(known && data.label == recipe.label) => add("--label", label),
+        match &choice.label {
+            Some(label) if !(known && data.label == choice.label) => add("--label", label),
             _ => {}
         }
-        let kept = data.as_text.iter().filter(|name| recipe.label.as_ref() != Some(name));
-        for name in kept.filter(|_| !(known && recipe.label.is_none())) {
+        let kept = data.as_text.iter().filter(|name| choice.label.as_ref() != Some(name));
+        for name in kept.filter(|_| !(known && choice.label.is_none())) {
             add("--id", name);
         }
-        match recipe.missing {
+        match choice.missing {
             MissingChoice::Error => {}
             MissingChoice::Mean => add("--missing", "mean"),
             MissingChoice::Drop => add("--missing", "drop"),
         }
-        if let Some(kernel) = &recipe.kernel {
-            add("--kernel", kernel);
+        if let Some(kernel) = spec.kernel() {
+            add("--kernel", &kernel.to_string());
         }
-        if recipe.scale {
+        if spec.is_standardised() {
             words.push("--scale".into());
         }
-        words.extend(["-k".into(), self.k.to_string()]);
+        words.extend(["-k".into(), spec.components().to_string()]);
         if self.seed != 0 {
             words.extend(["--seed".into(), self.seed.to_string()]);
         }
@@ -101,7 +103,7 @@ impl Texts<'_> {
 
     /// Returns Python code for the same result.
     pub(crate) fn python(&self) -> String {
-        let Texts { recipe, data, found, .. } = self;
+        let Texts { spec, selection: Selection { data, choice, columns, .. }, found, .. } = self;
         let k = found.max(&1);
         // A JSON string is also a Python string.
         let quote = |text: &str| serde_json::to_string(text).unwrap_or_default();
@@ -128,30 +130,29 @@ impl Texts<'_> {
         text += &read.imports;
         let read = read.expression;
         let _ = writeln!(text, "import pandas as pd\n\n{also}table = {read}");
-        let text_columns = data.table.columns.iter().any(|c| !c.is_numeric() && Some(&c.name) != recipe.label.as_ref());
-        let _ = match &recipe.label {
+        let text_columns = data.table.columns.iter().any(|c| !c.is_numeric() && Some(&c.name) != choice.label.as_ref());
+        let _ = match &choice.label {
             Some(label) if self.are_usual() && !text_columns => {
                 writeln!(text, "X = table.drop(columns={})", quote(label))
             }
             None if self.are_usual() && !text_columns => writeln!(text, "X = table"),
-            _ => writeln!(text, "X = table[[{}]]", list(self.columns)),
+            _ => writeln!(text, "X = table[[{}]]", list(columns)),
         };
-        match recipe.missing {
+        match choice.missing {
             MissingChoice::Error => {}
             MissingChoice::Mean => text += "X = X.fillna(X.mean())\n",
             MissingChoice::Drop => text += "X = X.dropna()\n",
         }
         let seed = if self.seed == 0 { String::new() } else { format!(", random_state={}", self.seed) };
-        let _ = match &recipe.kernel {
+        let scale = spec.is_standardised();
+        let _ = match spec.kernel() {
             Some(kernel) => {
-                if recipe.scale {
+                if scale {
                     text += "X = (X - X.mean()) / X.std().replace(0, 1)\n";
                 }
-                // In Python a bare name has scikit-learn's defaults, so all parameters are written out.
-                let full = kernel.parse::<mercer::Kernel>().map_or_else(|_| kernel.clone(), |k| k.to_string());
-                writeln!(text, "model = mercer.KernelPCA({k}, kernel={}{seed})", quote(&full))
+                writeln!(text, "model = mercer.KernelPCA({k}, kernel={}{seed})", quote(&kernel.to_string()))
             }
-            None if recipe.scale => writeln!(text, "model = mercer.PCA({k}, scale=True)"),
+            None if scale => writeln!(text, "model = mercer.PCA({k}, scale=True)"),
             None => writeln!(text, "model = mercer.PCA({k})"),
         };
         text += "scores = model.fit_transform(X)\nprint(model.certificate_)\n";
@@ -160,14 +161,15 @@ impl Texts<'_> {
 
     /// Returns Rust code for the same result.
     pub(crate) fn rust(&self) -> String {
-        let Texts { recipe, data, k, .. } = self;
+        let Texts { spec, selection: Selection { data, choice, columns, .. }, .. } = self;
+        let k = spec.components();
         let mut text = self.first().map(|line| line.replace('#', "//") + "\n").unwrap_or_default();
         let exec = if self.seed == 0 { "" } else { "Exec, " };
-        let _ = match &recipe.kernel {
+        let _ = match spec.kernel() {
             Some(_) => writeln!(text, "use mercer::{{{exec}Kernel, KernelPca}};"),
             None => writeln!(text, "use mercer::Pca;"),
         };
-        let missing = match recipe.missing {
+        let missing = match choice.missing {
             MissingChoice::Error => None,
             MissingChoice::Mean => Some("Mean"),
             MissingChoice::Drop => Some("Drop"),
@@ -202,7 +204,7 @@ impl Texts<'_> {
                 writeln!(text, "let table = read_with({file:?}, &options)?;")
             }
         };
-        let names: Vec<String> = self.columns.iter().map(|c| format!("{c:?}")).collect();
+        let names: Vec<String> = columns.iter().map(|c| format!("{c:?}")).collect();
         let _ = writeln!(text, "let columns = [{}];", names.join(", "));
         text += "let columns = columns.iter().map(|c| table.column(c).cloned()).collect::<Result<_, _>>()?;\n";
         let _ = match missing {
@@ -213,14 +215,14 @@ impl Texts<'_> {
                 writeln!(text, "let x = x.points()?;")
             }
         };
-        let scale = if recipe.scale { ".standardise(true)" } else { "" };
-        match &recipe.kernel {
+        let scale = if spec.is_standardised() { ".standardise(true)" } else { "" };
+        match spec.kernel() {
             Some(kernel) => {
                 let fit = match self.seed {
                     0 => "fit(&x)".to_string(),
                     seed => format!("fit_with(&x, &Exec::new().seed({seed}))"),
                 };
-                let _ = writeln!(text, "let kernel: Kernel = {kernel:?}.parse()?;");
+                let _ = writeln!(text, "let kernel: Kernel = {:?}.parse()?;", kernel.to_string());
                 let _ = writeln!(text, "let model = KernelPca::new(kernel).components({k}){scale}.{fit}?;");
                 text += "let scores = model.scores();\n";
             }

@@ -22,7 +22,7 @@ fn server() -> &'static Running {
         let exec = Exec::new().memory(800_000_000);
         let server = Server::new(ServerOptions { given: None, exec, port: 0 }).expect("a port");
         let url = server.url();
-        let (address, token) = url.strip_prefix("http://").unwrap().split_once("/?token=").unwrap();
+        let (address, token) = url.strip_prefix("http://").unwrap().split_once("/#token=").unwrap();
         let running = Running { address: address.parse().unwrap(), token: token.into() };
         std::thread::spawn(move || server.run());
         running
@@ -48,7 +48,11 @@ impl Answer {
 
 /// Sends these bytes and reads until the server closes.
 fn raw(bytes: &[u8]) -> Answer {
-    let mut stream = TcpStream::connect(server().address).unwrap();
+    raw_to(server().address, bytes)
+}
+
+fn raw_to(address: SocketAddr, bytes: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // A server that refuses a body early may close before all of it was written.
     let _ = stream.write_all(bytes);
@@ -74,18 +78,23 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> A
     raw(&bytes)
 }
 
-fn cookie() -> String {
-    format!("mercer-{}={}", server().address.port(), server().token)
+fn bearer() -> String {
+    format!("Bearer {}", server().token)
 }
 
 /// As the page asks.
 fn asked(method: &str, path: &str, body: &[u8]) -> Answer {
     let origin = format!("http://{}", server().address);
-    request(method, path, &[("Cookie", &cookie()), ("Origin", &origin), ("Content-Type", "application/json")], body)
+    request(
+        method,
+        path,
+        &[("Authorization", &bearer()), ("Origin", &origin), ("Content-Type", "application/json")],
+        body,
+    )
 }
 
-fn fit(recipe: &Value) -> Value {
-    let answer = asked("POST", "/api/fit", recipe.to_string().as_bytes());
+fn fit(request: &Value) -> Value {
+    let answer = asked("POST", "/api/fit", request.to_string().as_bytes());
     let text = String::from_utf8_lossy(&answer.body).into_owned();
     let last = text.lines().rfind(|l| l.starts_with("data: ")).unwrap_or_else(|| panic!("{} {text}", answer.status));
     serde_json::from_str(&last[6..]).unwrap()
@@ -94,33 +103,78 @@ fn fit(recipe: &Value) -> Value {
 fn rings(kernel: &str) -> Value {
     let start = asked("GET", "/api/start", b"").json();
     let rings = start["data"].as_array().unwrap().iter().find(|d| d["name"] == "rings").unwrap()["id"].clone();
-    json!({"data": rings, "columns": null, "label": "ring", "kernel": kernel, "components": 3})
+    let choice = json!({"table": rings, "columns": null, "label": "ring"});
+    json!({"choice": choice, "spec": kernel_pca(kernel, 3)})
+}
+
+fn kernel_pca(kernel: &str, components: usize) -> Value {
+    json!({"method": "kernel_pca", "kernel": kernel, "components": {"up_to": components}, "approx": "auto"})
+}
+
+fn pca(components: usize) -> Value {
+    json!({"method": "pca", "components": {"up_to": components}})
 }
 
 #[test]
 fn without_the_token_nothing_is_told() {
-    for path in ["/", "/app.js", "/api/start", "/api/results/5/files/model", "/nowhere", "/?token=", "/?token=0"] {
-        let answer = request("GET", path, &[], b"");
-        assert_eq!(answer.status, 403, "{path}");
-        let said = answer.json();
-        assert!(said["error"].is_string() && said["help"].is_string(), "{said}");
-        assert!(answer.header("set-cookie").is_none(), "{path}");
+    let token = &server().token;
+    let almost = format!("{}{}", &token[..token.len() - 1], if token.ends_with('0') { '1' } else { '0' });
+    let cookie = format!("mercer-{}={token}; token={token}", server().address.port());
+    let tries: [(&str, String); 7] = [
+        ("X-Nothing", String::new()),
+        ("Authorization", "Bearer ".into()),
+        ("Authorization", format!("Bearer {almost}")),
+        ("Authorization", format!("Bearer {token}0")),
+        ("Authorization", format!("Basic {token}")),
+        ("Authorization", token.clone()),
+        // What a browser would send to every port of this machine is worth nothing.
+        ("Cookie", cookie),
+    ];
+    for (name, value) in &tries {
+        for path in ["/api/start", "/api/results/5/files/model", "/nowhere", &format!("/api/start?token={token}")] {
+            let answer = request("GET", path, &[(name, value)], b"");
+            assert_eq!(answer.status, 403, "{path} {name}");
+            let said = answer.json();
+            assert!(said["error"].is_string() && said["help"].is_string(), "{said}");
+            assert!(answer.header("set-cookie").is_none(), "{path}");
+        }
+        assert_eq!(request("POST", "/api/fit", &[(name, value)], b"{}").status, 403);
     }
-    let almost = format!("{}0", &server().token[..server().token.len() - 1]);
-    let almost = if almost == server().token { format!("{}1", &almost[..almost.len() - 1]) } else { almost };
-    assert_eq!(request("GET", &format!("/?token={almost}"), &[], b"").status, 403);
-    assert_eq!(request("POST", "/api/fit", &[], b"{}").status, 403);
-    assert!(server().token.len() * 4 >= 128, "bits of the token");
+    assert!(token.len() * 4 >= 128, "bits of the token");
 }
 
 #[test]
-fn the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_get() {
-    let answer = request("GET", &format!("/?token={}", server().token), &[], b"");
-    assert_eq!(answer.status, 200);
-    let cookie = answer.header("set-cookie").expect("a cookie");
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"), "{cookie}");
-    assert!(answer.header("content-type").unwrap().starts_with("text/html"));
+fn the_files_of_the_page_need_no_token_and_hold_no_data() {
+    for path in ["/", "/app.js", "/app.css", "/icon.svg"] {
+        let (without, with) = (request("GET", path, &[], b""), asked("GET", path, b""));
+        assert_eq!((without.status, with.status), (200, 200), "{path}");
+        assert_eq!(without.body, with.body, "{path}");
+        assert!(without.header("set-cookie").is_none(), "{path}");
+        let text = String::from_utf8_lossy(&without.body).into_owned();
+        assert!(!text.contains(&server().token), "{path}");
+        // With a method that could change something they are refused.
+        assert!(request("POST", path, &[], b"").status >= 400, "{path}");
+    }
     assert_eq!(asked("GET", "/api/start", b"").status, 200);
+}
+
+#[test]
+fn the_token_of_one_server_opens_no_other() {
+    let other = Server::new(ServerOptions { given: None, exec: Exec::new(), port: 0 }).expect("a port");
+    let url = other.url();
+    let (address, token) = url.strip_prefix("http://").unwrap().split_once("/#token=").unwrap();
+    let address: SocketAddr = address.parse().unwrap();
+    std::thread::spawn(move || other.run());
+    let status = |token: &str, origin: &SocketAddr| {
+        let head =
+            format!("GET /api/start HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{origin}\r\nConnection: close");
+        raw_to(address, format!("{head}\r\nAuthorization: Bearer {token}\r\n\r\n").as_bytes()).status
+    };
+    assert_eq!(status(token, &address), 200);
+    assert_eq!(status(&server().token, &address), 403);
+    assert_eq!(status(token, &server().address), 403, "a page of the first server asks the second");
+    let answer = request("GET", "/api/start", &[("Authorization", &format!("Bearer {token}"))], b"");
+    assert_eq!(answer.status, 403);
 }
 
 #[test]
@@ -150,23 +204,31 @@ fn every_answer_has_the_safe_headers() {
 #[test]
 fn other_names_and_other_origins_are_refused() {
     let port = server().address.port();
-    let cookie = cookie();
+    let token = bearer();
     for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1", &format!("127.0.0.1:{}", port ^ 1), ""] {
-        let answer = request("GET", "/api/start", &[("Host", host), ("Cookie", &cookie)], b"");
+        let answer = request("GET", "/api/start", &[("Host", host), ("Authorization", &token)], b"");
         assert!(answer.status == 421 || answer.status == 400, "{host}: {}", answer.status);
     }
     for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}")] {
-        assert_eq!(request("GET", "/api/start", &[("Host", &host), ("Cookie", &cookie)], b"").status, 200, "{host}");
+        assert_eq!(
+            request("GET", "/api/start", &[("Host", &host), ("Authorization", &token)], b"").status,
+            200,
+            "{host}"
+        );
     }
     for origin in ["http://evil.example", "null", "https://127.0.0.1", &format!("http://127.0.0.1:{}", port ^ 1)] {
-        let answer = request("POST", "/api/data", &[("Origin", origin), ("Cookie", &cookie)], b"a\n1\n2\n");
+        let answer = request("POST", "/api/data", &[("Origin", origin), ("Authorization", &token)], b"a\n1\n2\n");
         assert_eq!(answer.status, 403, "{origin}");
     }
-    let answer = request("GET", "/api/start", &[("Sec-Fetch-Site", "cross-site"), ("Cookie", &cookie)], b"");
+    let answer = request("GET", "/api/start", &[("Sec-Fetch-Site", "cross-site"), ("Authorization", &token)], b"");
     assert_eq!(answer.status, 403);
-    // A link on another page, followed by a person who has the token.
+    // A link on another page may open the page, and nothing with data.
     let link = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")];
-    assert_eq!(request("GET", &format!("/?token={}", server().token), &link, b"").status, 200);
+    assert_eq!(request("GET", "/", &link, b"").status, 200);
+    assert_eq!(request("GET", "/api/start", &link, b"").status, 403);
+    for site in ["cross-site", "same-site"] {
+        assert_eq!(request("GET", "/app.js", &[("Sec-Fetch-Site", site)], b"").status, 403, "{site}");
+    }
 }
 
 #[test]
@@ -209,6 +271,8 @@ fn a_fit_is_what_the_library_gives() {
     let bytes = asked("GET", &format!("/api/results/{id}/files/model"), b"").body;
     let saved = mercer_io::SavedModel::from_bytes("model", &bytes).unwrap();
     assert_eq!(saved.columns, ["x", "y"]);
+    let spec = mercer::KernelPca::new("gaussian(gamma=3)".parse().unwrap()).components(3).approx(mercer::Approx::Auto);
+    assert_eq!(saved.spec, Some(spec.into()), "what the command stores");
 }
 
 #[test]
@@ -218,11 +282,11 @@ fn fits_of_the_same_columns_share_their_points() {
     assert_ne!(first["id"], second["id"]);
     assert_eq!(first["selection"], second["selection"], "another width changes no points");
     let mut other = rings("gaussian(gamma=2.5)");
-    other["columns"] = json!(["x"]);
+    other["choice"]["columns"] = json!(["x"]);
     let third = fit(&other);
     assert_ne!(second["selection"], third["selection"]);
     assert_ne!(second["pca"]["id"], third["pca"]["id"]);
-    other["label"] = json!(null);
+    other["choice"]["label"] = json!(null);
     assert_ne!(third["selection"], fit(&other)["selection"], "the label says the colours");
 }
 
@@ -252,15 +316,18 @@ fn what_is_copied_is_what_is_tested() {
     let wine = start["data"].as_array().unwrap().iter().find(|d| d["name"] == "wine").unwrap()["id"].clone();
     let columns = asked("GET", &format!("/api/data/{wine}"), b"").json()["chosen"].clone();
     let some: Vec<Value> = columns.as_array().unwrap()[1..].to_vec();
-    let kernel = json!({"data": wine, "columns": some, "label": "class", "scale": true, "kernel": "gaussian(gamma=0.05)", "components": 3});
-    let pca =
-        json!({"data": wine, "columns": columns, "label": "class", "missing": "mean", "kernel": null, "components": 2});
+    let kernel = |kernel: &str| {
+        let mut spec = kernel_pca(kernel, 3);
+        spec["standardise"] = json!(true);
+        json!({"choice": {"table": wine, "columns": some, "label": "class"}, "spec": spec})
+    };
+    let choice = json!({"table": wine, "columns": columns, "label": "class", "missing": "mean"});
+    let pca = json!({"choice": choice, "spec": pca(2)});
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/copied");
     let again = std::env::var_os("MERCER_COPY").is_some();
-    let mut default = kernel.clone();
-    default["kernel"] = json!("polynomial");
-    for (name, recipe) in [("kernel", kernel), ("pca", pca), ("default", default)] {
-        let told = fit(&recipe);
+    let cases = [("kernel", kernel("gaussian(gamma=0.05)")), ("pca", pca), ("default", kernel("polynomial"))];
+    for (name, request) in cases {
+        let told = fit(&request);
         let file = format!("/api/results/{}/files/scores.csv", told["id"]);
         let scores = String::from_utf8(asked("GET", &file, b"").body).unwrap();
         for (end, text) in
@@ -295,24 +362,39 @@ fn close(a: &str, b: &str) {
 fn what_makes_no_sense_is_refused_in_words() {
     let good = rings("gaussian");
     let with = |change: fn(&mut Value)| {
-        let mut recipe = good.clone();
-        change(&mut recipe);
-        let answer = asked("POST", "/api/fit", recipe.to_string().as_bytes());
-        if answer.status == 200 { fit(&recipe) } else { answer.json() }
+        let mut request = good.clone();
+        change(&mut request);
+        let answer = asked("POST", "/api/fit", request.to_string().as_bytes());
+        if answer.status == 200 { fit(&request) } else { answer.json() }
     };
-    let cases: [(&str, fn(&mut Value)); 9] = [
-        ("no such table", |r| r["data"] = json!(99_999)),
-        ("gausian", |r| r["kernel"] = json!("gausian")),
-        ("gamma = -1", |r| r["kernel"] = json!("gaussian(gamma=-1)")),
-        ("components", |r| r["components"] = json!(0)),
-        ("components", |r| r["components"] = json!(1_000_000)),
-        ("zz", |r| r["columns"] = json!(["zz"])),
+    let cases: [(&str, fn(&mut Value)); 23] = [
+        ("no such table", |r| r["choice"]["table"] = json!(99_999)),
+        ("gausian", |r| r["spec"]["kernel"] = json!("gausian")),
+        ("gamma = -1", |r| r["spec"]["kernel"] = json!("gaussian(gamma=-1)")),
+        ("components = 0", |r| r["spec"]["components"] = json!(0)),
+        ("between 1 and 100", |r| r["spec"]["components"] = json!({"up_to": 1_000_000})),
+        ("not a number", |r| r["spec"]["components"] = json!("all")),
+        ("not a number", |r| r["spec"]["components"] = json!(0.95)),
+        ("cannot be read", |r| r["spec"] = json!({"method": "magic"})),
+        ("cannot be read", |r| r["spec"] = json!([])),
+        ("components <= min", |r| r["spec"] = json!({"method": "pca", "components": 3})),
+        // Options that no control sets.
+        ("no controls", |r| r["spec"]["approx"] = json!("none")),
+        ("no controls", |r| r["spec"]["approx"] = json!({"landmarks": {"uniform": 100_000}})),
+        ("no controls", |r| r["spec"]["tolerance"] = json!(1e-14)),
+        ("no controls", |r| r["spec"]["dense"] = json!(true)),
+        ("no controls", |r| r["spec"] = json!({"method": "pca", "components": 1, "embedding": "monomials:9"})),
+        ("zz", |r| r["choice"]["columns"] = json!(["zz"])),
+        ("more than once", |r| r["choice"]["columns"] = json!(["x", "x"])),
+        ("leaves = 101", |r| r["spec"]["kernel"] = json!(vec!["linear"; 101].join("+"))),
+        ("length = 979999", |r| r["spec"]["kernel"] = json!(vec!["linear"; 140_000].join("+"))),
         ("ring", |r| {
-            r["columns"] = json!(["ring"]);
-            r["label"] = json!(null);
+            r["choice"]["columns"] = json!(["ring"]);
+            r["choice"]["label"] = json!(null);
         }),
-        ("no column", |r| r["columns"] = json!([])),
-        ("unknown field", |r| r["path"] = json!("/etc/passwd")),
+        ("no column", |r| r["choice"]["columns"] = json!([])),
+        ("unknown field", |r| r["choice"]["path"] = json!("/etc/passwd")),
+        ("unknown field", |r| r["spec"]["path"] = json!("/etc/passwd")),
     ];
     for (what, change) in cases {
         let said = with(change);
@@ -345,9 +427,10 @@ fn uploads_good_bad_and_huge() {
     let said = good.json();
     assert_eq!((good.status, &said["name"], &said["rows"]), (200, &json!("my data.csv"), &json!(3)), "{said}");
     assert_eq!(said["label"], "kind");
-    let told =
-        fit(&json!({"data": said["id"], "columns": ["a", "b"], "label": "kind", "kernel": null, "components": 2}));
+    let choice = json!({"table": said["id"], "columns": ["a", "b"], "label": "kind"});
+    let told = fit(&json!({"choice": choice, "spec": pca(10)}));
     assert_eq!(told["command"], "mercer fit 'my data.csv' --label kind -k 2 -o 'my data'", "{told}");
+    assert_eq!(told["asked"], 2, "PCA of two columns has two components");
     for (body, what) in [
         (&b"a,b\n1,2\n3\n"[..], "x.csv:3: 1 field, expected 2"),
         (b"", "no rows"),
@@ -363,18 +446,18 @@ fn uploads_good_bad_and_huge() {
     }
     // More than the limit, told by its length: refused before it is read.
     let head = format!(
-        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nConnection: close\r\nContent-Length: 900000000\r\n\r\n1,2\n",
+        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nConnection: close\r\nContent-Length: 900000000\r\n\r\n1,2\n",
         server().address,
-        cookie()
+        bearer()
     );
     let huge = raw(head.as_bytes());
     assert_eq!(huge.status, 413);
     assert!(huge.json()["help"].is_string());
     // And one that does not tell.
     let mut endless = format!(
-        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /api/data?name=x.csv HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
         server().address,
-        cookie()
+        bearer()
     )
     .into_bytes();
     for _ in 0..110 {
@@ -388,14 +471,41 @@ fn uploads_good_bad_and_huge() {
 }
 
 #[test]
+fn names_of_columns_are_checked_before_anything_is_copied() {
+    // A table of 16 MB: copied once for each of two hundred thousand names it would be 3 TB.
+    let csv = (0..1_000_000)
+        .fold(String::from("a,b,kind\n"), |text, i| text + if i % 2 == 0 { "1,2,x\n" } else { "2,1,y\n" });
+    let data = asked("POST", "/api/data?name=long.csv", csv.as_bytes()).json();
+    let refused = |columns: Vec<String>| {
+        let request = json!({"choice": {"table": data["id"], "columns": columns, "label": "kind"}, "spec": pca(2)});
+        let said = fit(&request);
+        (said["error"].as_str().unwrap_or_else(|| panic!("{said}")).to_string(), said["help"].clone())
+    };
+    let (error, help) = refused(vec!["a".into(); 200_000]);
+    assert_eq!(error, "200000 columns are chosen, but the table has 3");
+    assert!(help.is_string());
+    assert_eq!(refused(vec!["a".into(), "b".into(), "a".into()]).0, "column 'a' is chosen more than once");
+    assert!(refused((0..3).map(|i| format!("c{i}")).collect()).0.contains("c0"));
+    // A table of very many columns is looked up name by name, too.
+    let many = 40_000;
+    let names: Vec<String> = (0..many).map(|i| format!("c{i}")).collect();
+    let row = |of: usize| (0..many).map(|i| ((i * of) % 7).to_string()).collect::<Vec<_>>().join(",");
+    let csv = format!("{}\n{}\n{}\n{}\n", names.join(","), row(1), row(2), row(4));
+    let data = asked("POST", "/api/data?name=wide.csv", csv.as_bytes()).json();
+    let some = &names[1..];
+    let told = fit(&json!({"choice": {"table": data["id"], "columns": some, "label": null}, "spec": pca(2)}));
+    assert_eq!(told["d"], many - 1, "{}", told["error"]);
+}
+
+#[test]
 fn many_requests_at_once_neither_starve_nor_crash_it() {
-    let recipe = rings("laplacian");
+    let request = rings("laplacian");
     let start = Instant::now();
     std::thread::scope(|scope| {
         // Connections that say nothing, and some that begin and do not go on.
         let mut idle: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server().address).unwrap()).collect();
         idle.iter_mut().for_each(|s| s.write_all(b"GET / HTTP/1.1\r\nHost:").unwrap());
-        let fits: Vec<_> = (0..16).map(|_| scope.spawn(|| fit(&recipe))).collect();
+        let fits: Vec<_> = (0..16).map(|_| scope.spawn(|| fit(&request))).collect();
         let quick: Vec<_> = (0..16).map(|_| scope.spawn(|| asked("GET", "/api/start", b"").status)).collect();
         for answer in quick {
             assert_eq!(answer.join().unwrap(), 200);
@@ -421,13 +531,13 @@ fn who_stops_listening_stops_the_fit() {
     }
     let small = fit(&rings("gaussian(gamma=1)"));
     let data = asked("POST", "/api/data?name=noise.csv", csv.as_bytes()).json();
-    let recipe =
-        json!({"data": data["id"], "columns": null, "label": null, "kernel": "gaussian(gamma=20)", "components": 40});
+    let choice = json!({"table": data["id"], "columns": null, "label": null});
+    let request = json!({"choice": choice, "spec": kernel_pca("gaussian(gamma=20)", 40)});
     let begin = |method: &str, path: &str, body: &str| {
         let text = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             server().address,
-            cookie(),
+            bearer(),
             body.len()
         );
         let mut stream = TcpStream::connect(server().address).unwrap();
@@ -435,7 +545,7 @@ fn who_stops_listening_stops_the_fit() {
         stream
     };
     // Two of them take both turns.
-    let long: Vec<TcpStream> = (0..2).map(|_| begin("POST", "/api/fit", &recipe.to_string())).collect();
+    let long: Vec<TcpStream> = (0..2).map(|_| begin("POST", "/api/fit", &request.to_string())).collect();
     for mut stream in &long {
         let mut some = [0u8; 2000];
         let mut seen = String::new();
@@ -447,7 +557,7 @@ fn who_stops_listening_stops_the_fit() {
     }
     // Many that are given up while they wait leave the queue, and reports that nobody wants any more are not written.
     for _ in 0..40 {
-        drop(begin("POST", "/api/fit", &recipe.to_string()));
+        drop(begin("POST", "/api/fit", &request.to_string()));
         drop(begin("GET", &format!("/api/results/{}/files/report.html", small["id"]), ""));
     }
     drop(long);

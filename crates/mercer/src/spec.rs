@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exec;
+use crate::kernel::Kernel;
 use crate::kernel_pca::{KernelPca, KernelPcaModel, LandmarkState};
 use crate::model::AnyModel;
 use crate::op::SymOp;
@@ -18,8 +19,8 @@ use crate::survey::Survey;
 
 /// What is to be fitted: PCA, PCA of an embedding, or kernel PCA, with all options.
 ///
-/// It can be written as JSON (or in any format of serde) and read back: the command's options, what the page asks
-/// for and the parameters of the Python classes become this one record, and checkpoints and model files store it.
+/// It can be written as JSON (or in any format of serde) and read back: the command's options and the parameters of the
+/// Python classes become this one record, the page sends it, and checkpoints and model files store it.
 ///
 /// # Example
 /// ```
@@ -176,6 +177,22 @@ impl Spec {
         match self {
             Spec::Pca(pca) => Spec::Pca(pca.components(components)),
             Spec::KernelPca(kernel) => Spec::KernelPca(kernel.components(components)),
+        }
+    }
+
+    /// Returns the kernel; `None` for PCA, and for a Gram matrix, an operator or a function of your own.
+    pub fn kernel(&self) -> Option<&Kernel> {
+        match self {
+            Spec::Pca(_) => None,
+            Spec::KernelPca(kernel) => kernel.kernel(),
+        }
+    }
+
+    /// Returns whether columns are standardised.
+    pub fn is_standardised(&self) -> bool {
+        match self {
+            Spec::Pca(pca) => pca.is_standardised(),
+            Spec::KernelPca(kernel) => kernel.is_standardised(),
         }
     }
 

@@ -17,6 +17,11 @@ use crate::real::shortest;
 
 /// The deepest nesting allowed. It bounds the recursion of reader and printer, and is deeper than any useful expression.
 pub(super) const MAX_DEPTH: usize = 64;
+/// More leaves than anyone writes; keeps the work for one pair of points bounded.
+pub(super) const MAX_LEAVES: usize = 100;
+/// Bytes of text outside lists: enough to print any kernel within the other limits. A list is as long as the points have
+/// columns.
+const MAX_TEXT: usize = 500_000;
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,6 +73,16 @@ impl FromStr for Kernel {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Kernel> {
+        let mut in_list = false;
+        let outside = |c: &u8| {
+            in_list = *c == b'[' || (in_list && *c != b']');
+            !in_list
+        };
+        let length = text.bytes().filter(outside).count();
+        if length > MAX_TEXT {
+            let constraint = format!("length <= {MAX_TEXT} bytes outside lists");
+            return Err(Error::parameter("kernel text", "length", length, constraint));
+        }
         let mut reader = Reader { text, at: 0, depth: 0 };
         let kernel = reader.sum()?;
         reader.skip_space();
@@ -269,6 +284,39 @@ mod tests {
         same("1e+2*linear+cosine", "100*linear + cosine");
         same("normalized(poly(degree=2))", "normalised(polynomial(gamma=1, coef0=0, degree=2))");
         same("(linear + cosine) + rbf", "linear + cosine + rbf");
+    }
+
+    #[test]
+    fn the_size_of_a_kernel_is_limited() {
+        let terms = |count: usize, between: &str| vec!["rbf(gamma=0.30000000000000004)"; count].join(between);
+        for between in [" + ", " * ", "*1.5*"] {
+            let most: Kernel = terms(MAX_LEAVES, between).parse().expect("as many as are allowed");
+            assert_eq!(most.to_string().parse::<Kernel>().as_ref(), Ok(&most), "its text can be read, too");
+            for count in [MAX_LEAVES + 1, 10_000] {
+                let error = terms(count, between).parse::<Kernel>().expect_err("more").to_string();
+                assert_eq!(error, format!("kernel: leaves = {count} does not satisfy leaves <= 100"));
+            }
+        }
+        // Kernels that are built without a text have the same limit.
+        let built = Kernel::Sum(vec![Kernel::linear(); MAX_LEAVES + 1]).normalised();
+        assert!(built.validate().is_err());
+        // The longest texts of kernels within these limits can be read.
+        let mut deep = Kernel::polynomial(3, -1e-300 / 3.0);
+        while deep.depth() < MAX_DEPTH - 1 {
+            deep = (1e-300 / 3.0) * deep.normalised();
+        }
+        let deep = Kernel::Sum(vec![deep; MAX_LEAVES]);
+        assert_eq!(deep.validate(), Ok(()));
+        assert_eq!(deep.to_string().parse::<Kernel>().as_ref(), Ok(&deep));
+        // Lists are as long as points have columns.
+        let wide = Kernel::gaussian(vec![0.1 + 0.2; 50_000]);
+        assert_eq!(wide.to_string().parse::<Kernel>().as_ref(), Ok(&wide));
+        for text in [terms(140_000, "+"), "1*".repeat(500_000) + "linear", " ".repeat(1_000_000), "]".repeat(1_000_000)]
+        {
+            let error = text.parse::<Kernel>().expect_err("too long").to_string();
+            let stated = format!("length = {} does not satisfy length <= 500000 bytes outside lists", text.len());
+            assert_eq!(error, format!("kernel text: {stated}"));
+        }
     }
 
     #[test]

@@ -34,7 +34,8 @@ use crate::error::{Error, Result};
 /// [`Kernel::eval`] is the definition; [`registry::KERNELS`] has names, parameters, defaults and formulas.
 ///
 /// # Example
-/// Kernels add, multiply and scale, and are the same thing as their text:
+/// Kernels add, multiply and scale, and are the same thing as their text. One may consist of up to 100 kernels of the
+/// table, in up to 64 levels:
 /// ```
 /// use mercer::{Gamma, Kernel};
 /// let k = 0.5 * Kernel::gaussian(Gamma::Median) + Kernel::linear();
@@ -205,6 +206,11 @@ impl Kernel {
             let constraint = format!("at most {} levels, as many as its text may have", expr::MAX_DEPTH);
             return Err(Error::parameter("kernel", "depth", self.depth(), constraint));
         }
+        let leaves = self.leaves().len();
+        if leaves > expr::MAX_LEAVES {
+            let constraint = format!("leaves <= {}", expr::MAX_LEAVES);
+            return Err(Error::parameter("kernel", "leaves", leaves, constraint));
+        }
         self.validate_parts()
     }
 
@@ -266,22 +272,21 @@ impl Mul for Kernel {
 
     /// Weights are drawn to the front, so that equal products are equal values.
     fn mul(self, other: Kernel) -> Kernel {
-        let (mut weight, mut factors) = (None, Vec::new());
-        for k in [self, other] {
-            let k = match k {
-                Kernel::Scaled(w, k) => {
-                    weight = Some(weight.unwrap_or(1.0) * w);
-                    *k
-                }
-                k => k,
-            };
-            match k {
-                Kernel::Product(more) => factors.extend(more),
-                k => factors.push(k),
-            }
+        let parts = |k| match k {
+            Kernel::Scaled(w, k) => (Some(w), *k),
+            k => (None, k),
+        };
+        let ((v, a), (w, b)) = (parts(self), parts(other));
+        let mut factors = match a {
+            Kernel::Product(factors) => factors,
+            k => vec![k],
+        };
+        match b {
+            Kernel::Product(more) => factors.extend(more),
+            k => factors.push(k),
         }
-        match weight {
-            Some(w) => w * Kernel::Product(factors),
+        match v.into_iter().chain(w).reduce(|v, w| v * w) {
+            Some(weight) => weight * Kernel::Product(factors),
             None => Kernel::Product(factors),
         }
     }
