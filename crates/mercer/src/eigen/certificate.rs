@@ -21,10 +21,14 @@ pub(crate) fn rounding(n: usize, entry_error: f64, norm: f64, eigenvalues: &[f64
 /// The same for products with a matrix that is not stored and whose entries are at most `largest`: sums over tiles,
 /// and then of tiles, in arithmetic of spacing `epsilon` within the `height` of a tile.
 pub(crate) fn rounding_of_products(n: usize, entry_error: f64, largest: f64, epsilon: f64, height: usize) -> f64 {
-    let (n, height) = (n as f64, height as f64);
-    let within = 0.5 * epsilon * (height + 8.0);
-    let between = 0.5 * f64::EPSILON * (n / height + 64.0);
-    n * (entry_error + (within + between) * largest)
+    n as f64 * (entry_error + rounding_of_sums(n, epsilon, height) * largest)
+}
+
+/// The relative error of such sums of n terms.
+pub(crate) fn rounding_of_sums(n: usize, epsilon: f64, height: usize) -> f64 {
+    let within = 0.5 * epsilon * (height as f64 + 8.0);
+    let between = 0.5 * f64::EPSILON * (n as f64 / height as f64 + 64.0);
+    within + between
 }
 
 /// Rejects a Gram matrix whose eigenvalues, or whose rounding, leave the range of f64.

@@ -11,7 +11,7 @@ mod statement;
 
 pub use approximation::Approximation;
 pub use certificate::{Certificate, EigenvalueCluster, Passes};
-pub(crate) use certificate::{Known, Rounding, check_range, rounding, rounding_of_products};
+pub(crate) use certificate::{Known, Rounding, check_range, rounding, rounding_of_products, rounding_of_sums};
 pub(crate) use davidson::{Found, Precondition, Problem, Wanted, columns, solve};
 pub(crate) use dense::Eigen;
 pub use statement::{About, BoundKind, Confidence, Statement};

@@ -5,7 +5,7 @@ use super::landmark_basis::LandmarkBasis;
 use super::landmark_state::{LandmarkState, ROWS};
 use super::{KernelPca, KernelPcaModel};
 use crate::block::Block;
-use crate::eigen::{Approximation, Certificate, rounding_of_products, sign};
+use crate::eigen::{Approximation, Certificate, rounding_of_products, rounding_of_sums, sign};
 use crate::error::{ErrorKind, Result};
 use crate::exec::Exec;
 use crate::features::Features;
@@ -52,6 +52,8 @@ impl KernelPca {
         for j in 0..scatter.b() {
             scatter.col_mut(j).iter_mut().zip(&sums).for_each(|(v, t)| *v -= t * about[j]);
         }
+        // Where c is summed in place of f, the map magnifies the rounding of the sums as well.
+        let raw_trace = if basis.mapped { 0.0 } else { (0..scatter.n()).map(|j| scatter.at(j, j).max(0.0)).sum() };
         // The scatter and the mean of the features f, and how they come from the sums.
         let shift = times(&map.transposed(), &basis.shift);
         let (spread, mean) = if basis.mapped {
@@ -72,14 +74,20 @@ impl KernelPca {
         let epsilon = if basis.columns32.is_some() { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let extent = Extent::of(basis.bound.kernel(), basis.columns.points(), basis.columns.reach());
         let error = basis.bound.entry_error(&extent, size, epsilon);
-        let magnified = magnified(map, &spread_diagonal, &mean, n, error);
-        let rounding = rounding_of_products(n, error, size, epsilon, ROWS) + magnified;
-        // Roundings are as often up as down: eigenvalues above this are no longer noise.
-        let noise = rounding_of_products(n, error, size, epsilon, ROWS.isqrt()) + magnified;
-        // A trace error below its own rounding says nothing but that it is below.
+        let of_sums = rounding_of_sums(n, epsilon, ROWS);
+        let core = Core::of(map, error, 0.5 * epsilon * (basis.m + 2) as f64 * size);
+        let magnified = core.magnified(map, &spread_diagonal, &mean, n) + core.of_raw_sums(raw_trace, of_sums);
+        // Once for the eigenvalues, and once for the trace error.
+        let rounding =
+            rounding_of_products(n, error, size, epsilon, ROWS) + 2.0 * magnified + 4.0 * epsilon * state.own;
+        // Roundings are as often up as down: eigenvalues above this are no longer noise. In f32 the bound on what W magnifies
+        // would be far too large, since the errors of many points average out.
+        let noise = rounding_of_products(n, error, size, epsilon, ROWS.isqrt())
+            + if basis.columns32.is_none() { magnified } else { 0.0 };
+        // What is below the rounding of the sum itself says nothing; the allowance for rounding covers it.
         let left = state.own - kept - nf * grand_mean;
-        let of_sums = 4.0 * epsilon * state.own + magnified;
-        let trace_error = if left > 4.0 * epsilon * state.own { left.max(0.0) + of_sums } else { of_sums };
+        let of_trace = 4.0 * epsilon * state.own;
+        let trace_error = if left > of_trace { left } else { 0.0 };
         let total = kept + trace_error;
         let rank = values.iter().take_while(|v| **v > noise).count();
         let k = self.components.count(&values, total, rank);
@@ -100,7 +108,7 @@ impl KernelPca {
         let notes = self.unreached(&approximation);
         // Errors of kernel values change the scores of component j, sqrt(lambda) u, by at most their norm times |w_j|.
         let of_scores = |j: usize| {
-            let moved = error * (nf * basis.m as f64).sqrt() * linalg::norm(weights.col(j)) / values[j].sqrt();
+            let moved = core.of_value * (nf * basis.m as f64).sqrt() * linalg::norm(weights.col(j)) / values[j].sqrt();
             (values[0] + trace_error) * moved
         };
         let of_scores = (0..k).map(of_scores).collect();
@@ -188,14 +196,37 @@ impl KernelPca {
     }
 }
 
-/// What errors of kernel values do to the eigenvalues of C W^-1 C' (MATHS.md, M20): with B = C W^-1, errors of W change it by
-/// at most |B|^2 |dW|, and errors of C by at most 2 |B| |dC|. The norm of B comes from the features f = L^-1/2 V'c.
-fn magnified(map: &Block, spread: &[f64], mean: &[f64], n: usize, error: f64) -> f64 {
-    let (nf, m) = (n as f64, map.n() as f64);
-    // |B|^2 = sum_j |f_j|^2 / L_j, and the columns of the map have the length L_j^-1/2.
-    let of_feature = |j: usize| (spread[j] + nf * mean[j] * mean[j]) * linalg::dot(map.col(j), map.col(j));
-    let square: f64 = (0..map.b()).map(of_feature).sum();
-    square * m * error + 2.0 * (square * nf * m).sqrt() * error
+/// The core W of landmarks, as far as it magnifies errors (MATHS.md, M20).
+struct Core {
+    /// The smallest eigenvalue that is used.
+    least: f64,
+    /// Bounds on the error of W and on that of a kernel value, with the rounding of the map.
+    of_core: f64,
+    of_value: f64,
+}
+
+impl Core {
+    /// The columns of the map have the lengths L_j^-1/2.
+    fn of(map: &Block, error: f64, of_map: f64) -> Self {
+        let values = (0..map.b()).map(|j| 1.0 / linalg::dot(map.col(j), map.col(j)));
+        let (least, largest) = values.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
+        let of_core = map.n() as f64 * error + linalg::solver_error(map.n()) * largest;
+        Core { least, of_core, of_value: error + of_map }
+    }
+
+    /// With B = C W^-1, errors of W change C W^-1 C' by at most |B|^2 |dW|, and errors of C by at most 2 |B| |dC|. The norm
+    /// of B comes from the features: |B|^2 = sum_j |f_j|^2 / L_j.
+    fn magnified(&self, map: &Block, spread: &[f64], mean: &[f64], n: usize) -> f64 {
+        let (nf, m) = (n as f64, map.n() as f64);
+        let of_feature = |j: usize| (spread[j] + nf * mean[j] * mean[j]) * linalg::dot(map.col(j), map.col(j));
+        let square: f64 = (0..map.b()).map(of_feature).sum();
+        square * self.of_core + 2.0 * (square * nf * m).sqrt() * self.of_value
+    }
+
+    /// What the map makes of the rounding of sums of c c' with this trace.
+    fn of_raw_sums(&self, trace: f64, of_sums: f64) -> f64 {
+        if trace > 0.0 { of_sums * trace / self.least } else { 0.0 }
+    }
 }
 
 /// A x.

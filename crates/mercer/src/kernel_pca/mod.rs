@@ -109,7 +109,8 @@ impl KernelPca {
     }
 
     /// Sets whether each dimension is first centred and divided by its standard deviation; one without variance is only
-    /// centred. New points are treated alike. Without effect on a Gram matrix, an operator or a kernel function.
+    /// centred. New points are treated alike. Without effect on a Gram matrix, an operator or a kernel function. The
+    /// certificate is about the standardised points as they are in f64.
     pub fn standardise(mut self, standardise: bool) -> Self {
         self.standardise = standardise;
         self

@@ -4,7 +4,7 @@ use mercer::op::SymOp;
 use mercer::state::{LandmarkState, PcaState, Survey};
 use mercer::{
     Block, Certificate, Components, Csr, Embedding, Exec, Kernel, KernelPca, KernelPcaModel, Landmarks, Pca, PcaModel,
-    Points, Result, Route,
+    Points, Result, Route, Standardise,
 };
 
 use crate::rng::Rng;
@@ -76,6 +76,8 @@ pub struct Shown {
     pub certificate: Certificate,
     /// The kernel with numbers for parameters.
     pub kernel: Option<Kernel>,
+    /// What a kernel model subtracts from points and divides them by.
+    pub standardise: Option<Standardise>,
     /// How the model names its route.
     pub route: String,
 }
@@ -274,6 +276,7 @@ fn of_pca(model: &PcaModel) -> Shown {
         vectors: model.axes().rows().map(<[f64]>::to_vec).collect(),
         certificate: model.certificate().clone(),
         kernel: None,
+        standardise: None,
         route: model.route().name().into(),
     }
 }
@@ -289,6 +292,7 @@ fn of_kernel_pca(model: &KernelPcaModel) -> Shown {
         values,
         certificate: model.certificate().clone(),
         kernel: model.kernel().cloned(),
+        standardise: model.standardise().cloned(),
         route: match (model.is_exact(), model.spectrum().is_complete()) {
             (false, _) => "landmarks",
             (true, true) => "dense",

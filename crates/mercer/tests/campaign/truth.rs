@@ -47,8 +47,15 @@ impl Truth {
                 scatter(&features(pca, x))
             }
             Task::Scatter { .. } => Symmetric::from_fn(x.n(), |i, j| x.row(i)[j].into()),
-            Task::Kernel { spec } | Task::Landmarks { spec, .. } => {
-                let rows = if spec.is_standardised() { standardised(known(x), true) } else { known(x) };
+            Task::Kernel { .. } | Task::Landmarks { .. } => {
+                // The certificate is about the points as the kernel sees them (M25).
+                let rows = match &shown.standardise {
+                    Some(at) => {
+                        let seen = |i: usize, j: usize| (x.row(i)[j] - at.mean[j]) / at.scale[j];
+                        known(&Points::from_fn(x.n(), x.d(), seen))
+                    }
+                    None => known(x),
+                };
                 let kernel = shown.kernel.as_ref().expect("a model of a kernel names it");
                 let entry = |i: usize, j: usize| reference::kernel_up_to_centring(kernel, &rows[i], &rows[j]);
                 Symmetric::from_fn(x.n(), entry).centred()
