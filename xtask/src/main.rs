@@ -1,8 +1,9 @@
-//! `cargo xtask test`: every check there is. `cargo xtask bench`: every measurement. `cargo xtask docs`: the pages. Each
-//! sets up whatever it needs.
+//! `cargo xtask test`: every check there is. `cargo xtask bench`: every measurement. `cargo xtask certify`: the error
+//! bounds. `cargo xtask docs`: the pages. Each sets up whatever it needs.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod certify;
 mod python;
 mod web;
 
@@ -17,7 +18,8 @@ const USAGE: &str =
        cargo xtask python   those of the Python package only
        cargo xtask spark    those on a Spark cluster only, which need Java
        cargo xtask docs     the pages of the user guide, into target/python/docs
-       cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge";
+       cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge
+       cargo xtask certify  random problems against the error bounds; --minutes N [10], --seed S [1], --case K";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["spark"] => python::spark(),
         ["docs"] => python::docs(),
         ["bench", ref options @ ..] => bench::run(options),
+        ["certify", ref options @ ..] => certify::run(options),
         _ => Err(USAGE.to_string()),
     };
     match done {

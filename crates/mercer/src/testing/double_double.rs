@@ -167,15 +167,19 @@ impl DoubleDouble {
 
     /// sin(pi x).
     pub fn sin_pi(self) -> Self {
+        // Of a large number the low part has whole periods, too.
         let whole = self.high.round();
-        let r = (self - whole.into()) * PI;
+        let rest = self - whole.into();
+        let more = rest.high.round();
+        let r = (rest - more.into()) * PI;
+        let odd = (whole.rem_euclid(2.0) + more.rem_euclid(2.0)) == 1.0;
         let (square, mut term, mut sum) = (r * r, r, r);
         for m in 1..20 {
             let m = f64::from(m);
             term = -(term * square) / (2.0 * m * (2.0 * m + 1.0)).into();
             sum = sum + term;
         }
-        if whole.rem_euclid(2.0) == 1.0 { -sum } else { sum }
+        if odd { -sum } else { sum }
     }
 
     /// The value of a formula at this number.
@@ -226,6 +230,11 @@ mod tests {
                 assert!(gap < 1e-28 * (1.0 + v), "{v}: {gap:e}");
             }
         }
+        // 2^60 + 1/6 = 2^60 up to the low part, and an even number of half turns away from 1/6.
+        let far = DoubleDouble::from(2f64.powi(60)) + DoubleDouble::from(1.0) / 6.0.into();
+        assert!((far.sin_pi() - 0.5.into()).to_f64().abs() < 1e-13);
+        let whole = DoubleDouble::from(2f64.powi(70)) + 12_345.0.into();
+        assert!(whole.sin_pi().to_f64().abs() < 1e-15);
         let sixth = (DoubleDouble::from(1.0) / 6.0.into()).sin_pi();
         assert!((sixth - 0.5.into()).to_f64().abs() < 1e-31);
     }

@@ -187,7 +187,8 @@ pub fn grouped(list: &[Violation]) -> Vec<Vec<&Violation>> {
     }
     let mut groups: Vec<_> = groups.into_values().collect();
     for group in &mut groups {
-        group.sort_by(|a, b| b.worst.excess().total_cmp(&a.worst.excess()));
+        let worse = |a: &Check, b: &Check| b.excess().total_cmp(&a.excess()).then(b.error.total_cmp(&a.error));
+        group.sort_by(|a, b| worse(&a.worst, &b.worst));
     }
     groups.sort_by_key(|g| std::cmp::Reverse(g.len()));
     groups
