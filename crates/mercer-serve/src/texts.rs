@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use mercer::Spec;
+use mercer::{Kernel, Spec};
 use mercer_io::{Format, Header, ReadOptions};
 use mercer_view::shell;
 
@@ -78,7 +78,7 @@ impl Texts<'_> {
             MissingChoice::Drop => add("--missing", "drop"),
         }
         if let Some(kernel) = spec.kernel() {
-            add("--kernel", &kernel.to_string());
+            add("--kernel", &short(kernel));
         }
         if spec.is_standardised() {
             words.push("--scale".into());
@@ -150,6 +150,7 @@ impl Texts<'_> {
                 if scale {
                     text += "X = (X - X.mean()) / X.std().replace(0, 1)\n";
                 }
+                // In Python a bare name has scikit-learn's defaults, so all parameters are written out.
                 writeln!(text, "model = mercer.KernelPCA({k}, kernel={}{seed})", quote(&kernel.to_string()))
             }
             None if scale => writeln!(text, "model = mercer.PCA({k}, scale=True)"),
@@ -222,7 +223,7 @@ impl Texts<'_> {
                     0 => "fit(&x)".to_string(),
                     seed => format!("fit_with(&x, &Exec::new().seed({seed}))"),
                 };
-                let _ = writeln!(text, "let kernel: Kernel = {:?}.parse()?;", kernel.to_string());
+                let _ = writeln!(text, "let kernel: Kernel = {:?}.parse()?;", short(kernel));
                 let _ = writeln!(text, "let model = KernelPca::new(kernel).components({k}){scale}.{fit}?;");
                 text += "let scores = model.scores();\n";
             }
@@ -233,5 +234,14 @@ impl Texts<'_> {
         }
         text += "println!(\"{}\", model.certificate());\n";
         text
+    }
+}
+
+/// The text of a kernel: its name alone where that means the same.
+fn short(kernel: &Kernel) -> String {
+    let text = kernel.to_string();
+    match text.split_once('(') {
+        Some((name, _)) if name.parse().as_ref() == Ok(kernel) => name.into(),
+        _ => text,
     }
 }
