@@ -18,6 +18,7 @@ const USAGE: &str =
        cargo xtask python   those of the Python package only
        cargo xtask spark    those on a Spark cluster only, which need Java
        cargo xtask docs     the pages of the user guide, into target/python/docs
+       cargo xtask fuzz     damaged input for all readers; --minutes N, --seed S, --target NAME, --input INDEX
        cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge
        cargo xtask certify  random problems against the error bounds; --minutes N [10], --seed S [1], --case K";
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ["python"] => python::test(),
         ["spark"] => python::spark(),
         ["docs"] => python::docs(),
+        ["fuzz", ref options @ ..] => fuzz(options),
         ["bench", ref options @ ..] => bench::run(options),
         ["certify", ref options @ ..] => certify::run(options),
         _ => Err(USAGE.to_string()),
@@ -53,6 +55,10 @@ fn rust() -> Result<(), String> {
     cargo("tests", &["test", "--workspace", "--exclude", "mercer-py"], &[])?;
     let doc = ["doc", "--workspace", "--exclude", "mercer-py", "--no-deps", "--all-features"];
     cargo("documentation", &doc, &[("RUSTDOCFLAGS", "-D warnings")])
+}
+
+fn fuzz(options: &[&str]) -> Result<(), String> {
+    cargo("fuzzer", &[&["run", "--package", "mercer-fuzz", "--"], options].concat(), &[])
 }
 
 fn cargo(what: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {

@@ -18,7 +18,7 @@ use crate::remedy::Remedy;
 use crate::source::read_at_most;
 
 const FORMAT: &str = "checkpoint";
-const VERSION: &str = "mercer-checkpoint/2";
+const VERSION: &str = "mercer-checkpoint/3";
 const MANIFEST: &str = "checkpoint.json";
 const KEY: &str = "mercer";
 /// No file of a checkpoint is larger: 64 GB.
@@ -50,6 +50,7 @@ struct PassMetadata {
     format: String,
     pass: usize,
     key: u64,
+    /// The fingerprint of the images and the norm.
     images: u64,
     norm: Option<f64>,
 }
@@ -195,7 +196,7 @@ impl Checkpoint {
         let values: Vec<f64> =
             view.data().chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))).collect();
         match (view.dtype(), view.shape()) {
-            (Dtype::F64, &[b, n]) if fingerprint(&values) == metadata.images => {
+            (Dtype::F64, &[b, n]) if fingerprint_of(&values, metadata.norm) == metadata.images => {
                 let images = Block::from_columns(values, n, b).ok_or_else(|| damaged("it is too short".into()))?;
                 Ok(PassResult { images, norm: metadata.norm })
             }
@@ -208,8 +209,8 @@ impl Checkpoint {
         let shown = path.display().to_string();
         let damaged = |e: String| Error::damaged(&shown, FORMAT, e);
         let values = result.images.as_slice();
-        let metadata =
-            PassMetadata { format: VERSION.into(), pass, key, images: fingerprint(values), norm: result.norm };
+        let images = fingerprint_of(values, result.norm);
+        let metadata = PassMetadata { format: VERSION.into(), pass, key, images, norm: result.norm };
         let metadata = serde_json::to_string(&metadata).map_err(|e| damaged(e.to_string()))?;
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let shape = vec![result.images.b(), result.images.n()];
@@ -217,6 +218,12 @@ impl Checkpoint {
         let metadata = HashMap::from([(KEY.to_string(), metadata)]);
         write(&path, serialize([("images", view)], Some(metadata)).map_err(|e| damaged(e.to_string()))?)
     }
+}
+
+/// The fingerprint of the images of a pass, and of the norm where there is one.
+fn fingerprint_of(images: &[f64], norm: Option<f64>) -> u64 {
+    let images = fingerprint(images);
+    norm.map_or(images, |norm| fingerprint(&[f64::from_bits(images), norm]))
 }
 
 fn pass_name(pass: usize) -> String {

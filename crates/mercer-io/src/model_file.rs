@@ -1,10 +1,12 @@
 //! Model files: numbers as safetensors, facts as one JSON text in its metadata. No code, readable by anything.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use mercer::diagnose::Definiteness;
 use mercer::parts::{KernelPcaParts, PcaParts};
+use mercer::text::checksum;
 use mercer::{
     AnyModel, Certificate, Embedding, Kernel, KernelPcaModel, NystroemModel, PcaModel, Points, Route, Spec, Standardise,
 };
@@ -17,9 +19,15 @@ use crate::error::{Error, Result, shown};
 use crate::source::read_at_most;
 
 const FORMAT: &str = "model";
-/// The version of the format, and its key in the metadata.
-const VERSION: &str = "mercer-model/1";
+/// The version of the format. Files of the version before have no checksum.
+const VERSION: &str = "mercer-model/2";
+const WITHOUT_CHECKSUM: &str = "mercer-model/1";
+/// The key of the facts in the metadata.
 const KEY: &str = "mercer";
+/// How the header of a file spells the key of the checksum, which is the first of the facts; and its value while there
+/// is none.
+const CHECKSUM_KEY: &[u8] = br#"\"checksum\":\""#;
+const NO_CHECKSUM: &str = "0000000000000000";
 /// No model file is larger: 64 GB.
 const MODEL_LIMIT: u64 = 64_000_000_000;
 
@@ -38,6 +46,9 @@ pub struct SavedModel {
 
 #[derive(Serialize, Deserialize)]
 struct Facts {
+    /// Over the whole file but these digits. It comes first, where it is found without parsing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
     format: String,
     columns: Vec<String>,
     #[serde(flatten)]
@@ -121,6 +132,7 @@ impl SavedModel {
                 add("axes", &[p.axes.n(), p.axes.d()], p.axes.as_slice());
                 add("eigenvalues", &[p.eigenvalues.len()], &p.eigenvalues);
                 Facts {
+                    checksum: Some(NO_CHECKSUM.into()),
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
@@ -158,6 +170,7 @@ impl SavedModel {
                     add("mean_weights", &[weights.len()], weights);
                 }
                 Facts {
+                    checksum: Some(NO_CHECKSUM.into()),
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
@@ -191,6 +204,7 @@ impl SavedModel {
                 add("points", &[landmarks.n(), landmarks.d()], landmarks.as_slice());
                 add("weights", &[weights.n(), weights.d()], weights.as_slice());
                 Facts {
+                    checksum: Some(NO_CHECKSUM.into()),
                     format: VERSION.into(),
                     columns: self.columns.clone(),
                     front: self.front.clone(),
@@ -210,7 +224,11 @@ impl SavedModel {
             .map_err(|e| damaged(&e))?;
         // One key only: a map of several would come out in any order, and equal models should be equal files.
         let metadata = HashMap::from([(KEY.to_string(), facts)]);
-        serialize(views, Some(metadata)).map_err(|e| damaged(&e))
+        let mut bytes = serialize(views, Some(metadata)).map_err(|e| damaged(&e))?;
+        let place = checksum_place(&bytes).ok_or_else(|| damaged(&"there is no place for the checksum"))?;
+        let sum = checksum_of(&bytes, &place);
+        bytes[place].copy_from_slice(sum.as_bytes());
+        Ok(bytes)
     }
 
     /// Writes the file atomically.
@@ -236,11 +254,24 @@ impl SavedModel {
         #[derive(Deserialize)]
         struct Version {
             format: String,
+            checksum: Option<String>,
         }
         let version: Version = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
-        if version.format != VERSION {
-            let what = format!("is a model of format '{}'; this version reads '{VERSION}'", shown(&version.format));
+        if ![VERSION, WITHOUT_CHECKSUM].contains(&version.format.as_str()) {
+            let what = format!(
+                "is a model of format '{}'; this version reads '{VERSION}' and '{WITHOUT_CHECKSUM}'",
+                shown(&version.format)
+            );
             return Err(Error::advised(name, what, "use the version of mercer that wrote it, or fit again"));
+        }
+        // A checksum in a file of the version that has none is that of a file whose version was changed.
+        let is_whole = match checksum_place(bytes) {
+            Some(place) => version.checksum.is_some_and(|sum| sum == checksum_of(bytes, &place)),
+            None => version.checksum.is_none() && version.format == WITHOUT_CHECKSUM,
+        };
+        if !is_whole {
+            let what = "checksum mismatch: the file was changed after it was written";
+            return Err(Error::advised(name, what, "copy it again from where it was written, or fit again"));
         }
         let facts: Facts = serde_json::from_str(facts).map_err(|e| damaged(e.to_string()))?;
         let reader = Tensors { name, tensors };
@@ -252,10 +283,25 @@ impl SavedModel {
     }
 }
 
+/// Where the digits of the checksum are in a file.
+fn checksum_place(bytes: &[u8]) -> Option<Range<usize>> {
+    let length = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
+    let header = bytes.get(8..)?.get(..length)?;
+    let start = 8 + header.windows(CHECKSUM_KEY.len()).position(|w| w == CHECKSUM_KEY)? + CHECKSUM_KEY.len();
+    let place = start..start + NO_CHECKSUM.len();
+    bytes.get(place.clone()).map(|_| place)
+}
+
+/// The checksum of a file: over all bytes before its place, and all behind it.
+fn checksum_of(bytes: &[u8], place: &Range<usize>) -> String {
+    let parts = [&bytes[..place.start], &bytes[place.end..]].map(|part| checksum(part).to_le_bytes());
+    format!("{:016x}", checksum(parts.as_flattened()))
+}
+
 /// Reads a model file.
 ///
 /// # Errors
-/// When it cannot be read or is not a model.
+/// When it cannot be read, is not a model, or was changed after it was written.
 pub fn load_model(path: &str) -> Result<SavedModel> {
     SavedModel::from_bytes(path, &read_at_most(path, FORMAT, MODEL_LIMIT)?)
 }

@@ -11,6 +11,7 @@ use crate::content::Location;
 use crate::embedded;
 use crate::error::{Error, Result};
 use crate::formats::Format;
+use crate::formats::csv::text::{LONGEST, newlines, too_long};
 use crate::reader::ReadOptions;
 
 /// Standard input, in messages.
@@ -18,6 +19,9 @@ const STANDARD_INPUT: &str = "standard input";
 
 /// Bytes that the format and the compression are recognised by.
 const HEAD: usize = 8;
+
+/// Bytes that are read at a time of what can be read only once.
+const STEP: u64 = 1 << 20;
 
 /// One file of a table, or bytes in memory.
 #[derive(Clone, Debug)]
@@ -65,12 +69,13 @@ impl Source {
     pub(crate) fn find_once(name: &str, options: &ReadOptions) -> Result<Self> {
         let limit = options.limit.unwrap_or(u64::MAX);
         if name == "-" {
-            let bytes = read_limited(STANDARD_INPUT, std::io::stdin().lock(), limit)?;
+            let bytes = read_table(STANDARD_INPUT, std::io::stdin().lock(), limit, options)?;
             return Ok(Source::in_memory(STANDARD_INPUT, bytes.into(), options));
         }
         match fs::metadata(name) {
             Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
-                Ok(Source::in_memory(name, read_file(name, limit)?.into(), options))
+                let bytes = read_table(name, open_file(name, limit)?, limit, options)?;
+                Ok(Source::in_memory(name, bytes.into(), options))
             }
             _ => Source::find(name, options),
         }
@@ -82,9 +87,7 @@ impl Source {
     }
 
     fn new(name: &str, location: Location, size: u64, head: &[u8], options: &ReadOptions) -> Self {
-        let by_name = || Format::of_name(without_extension(name));
-        let format = options.format.or_else(|| Format::of_bytes(head)).or_else(by_name).unwrap_or(Format::CSV);
-        let compression = if format.is_text() { Compression::of_bytes(head) } else { Compression::None };
+        let (format, compression) = kind(name, head, options);
         Source { name: name.into(), location, size, format, compression, options: options.clone() }
     }
 
@@ -93,6 +96,13 @@ impl Source {
         let what = "has other columns than when it was opened";
         Error::advised(&self.name, what, "do not change files while they are read")
     }
+}
+
+/// The format and the compression of a file with this name that begins with these bytes.
+fn kind(name: &str, head: &[u8], options: &ReadOptions) -> (Format, Compression) {
+    let by_name = || Format::of_name(without_extension(name));
+    let format = options.format.or_else(|| Format::of_bytes(head)).or_else(by_name).unwrap_or(Format::CSV);
+    (format, if format.is_text() { Compression::of_bytes(head) } else { Compression::None })
 }
 
 /// The files of the names, and the folder if it is the only name.
@@ -144,8 +154,8 @@ fn in_folder(folder: &str, options: &ReadOptions) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The bytes of a file or a pipe of at most `limit` bytes.
-fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
+/// Opens a file of at most `limit` bytes, or a pipe.
+fn open_file(name: &str, limit: u64) -> Result<File> {
     let metadata = fs::metadata(name).map_err(Error::io(name, "read"))?;
     if metadata.is_dir() {
         return Err(Error::NotRegular { file: name.into(), what: "a directory" });
@@ -156,12 +166,13 @@ fn read_file(name: &str, limit: u64) -> Result<Vec<u8>> {
     if metadata.len() > limit {
         return Err(Error::TooLarge { file: name.into(), limit });
     }
-    read_limited(name, File::open(name).map_err(Error::io(name, "read"))?, limit)
+    File::open(name).map_err(Error::io(name, "read"))
 }
 
 /// The bytes of a file of a format whose files are never larger than `limit`.
 pub(crate) fn read_at_most(name: &str, format: &'static str, limit: u64) -> Result<Vec<u8>> {
-    read_file(name, limit).map_err(|e| match e {
+    let bytes = open_file(name, limit).and_then(|file| read_limited(name, file, limit, |_, _| Ok(())));
+    bytes.map_err(|e| match e {
         Error::TooLarge { .. } => {
             Error::damaged(name, format, format!("it is larger than {}", mercer::text::Bytes(u128::from(limit))))
         }
@@ -169,13 +180,44 @@ pub(crate) fn read_at_most(name: &str, format: &'static str, limit: u64) -> Resu
     })
 }
 
-/// All bytes of a reader. A pipe does not tell its length: the bytes are counted as they come.
-fn read_limited(name: &str, reader: impl Read, limit: u64) -> Result<Vec<u8>> {
+/// All bytes of a table from a reader that can be read only once. A text whose line has no end is refused while it
+/// comes, and not when it fills the memory.
+fn read_table(name: &str, reader: impl Read, limit: u64, options: &ReadOptions) -> Result<Vec<u8>> {
+    let mut line = 0; // where the last line begins
+    read_limited(name, reader, limit, |bytes, before| {
+        let head = &bytes[..bytes.len().min(HEAD)];
+        if !matches!(kind(name, head, options), (format, Compression::None) if format.is_text()) {
+            return Ok(());
+        }
+        let end = bytes[before..].iter().rposition(|b| matches!(b, b'\n' | b'\r'));
+        line = end.map_or(line, |at| before + at + 1);
+        match bytes.len() - line > LONGEST {
+            true => Err(too_long(name, 1 + newlines(&bytes[..line]) as u64)),
+            false => Ok(()),
+        }
+    })
+}
+
+/// All bytes of a reader, in steps; `check` is called with the bytes so far, and how many there were before. A pipe does
+/// not tell its length: the bytes are counted as they come.
+fn read_limited(
+    name: &str,
+    mut reader: impl Read,
+    limit: u64,
+    mut check: impl FnMut(&[u8], usize) -> Result<()>,
+) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io(name, "read"))?;
-    match bytes.len() as u64 <= limit {
-        true => Ok(bytes),
-        false => Err(Error::TooLarge { file: name.into(), limit }),
+    loop {
+        let before = bytes.len();
+        let step = (limit.saturating_add(1) - before as u64).min(STEP);
+        let more = (&mut reader).take(step).read_to_end(&mut bytes).map_err(Error::io(name, "read"))?;
+        if bytes.len() as u64 > limit {
+            return Err(Error::TooLarge { file: name.into(), limit });
+        }
+        if more == 0 {
+            return Ok(bytes);
+        }
+        check(&bytes, before)?;
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use mercer::exec::{Journal, PassResult};
 use mercer::parts::KernelPcaParts;
-use mercer::{ErrorKind, Exec, Kernel, KernelPca, Points, Result};
+use mercer::{Block, ErrorKind, Exec, Kernel, KernelPca, Points, Result};
 use mercer_io::{Checkpoint, Task};
 
 /// Points that are the same everywhere: a curve in three dimensions, bent by the seed.
@@ -223,6 +223,25 @@ fn a_damaged_pass_is_refused_wherever_the_damage_is() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The norm decides a bound of the certificate.
+#[test]
+fn a_pass_with_another_norm_is_refused() {
+    let images = Block::from_columns(vec![1.0, 2.0, 3.0], 3, 1).expect("as many values");
+    let pass = PassResult { images, norm: Some(2.5) };
+    let folder = saved(&[(1, 7, pass.clone())]);
+    let place = folder.path().join("c");
+    let recall = || Checkpoint::resume(&place, task()).expect("there").recall(1, 7);
+    assert_eq!(recall().expect("sound"), Some(pass));
+    let bytes = fs::read(file(&place, 1)).expect("a pass");
+    for norm in ["3.5", "2.4", "2e5"] {
+        let at = bytes.windows(3).position(|w| w == b"2.5").expect("the norm");
+        let mut other = bytes.clone();
+        other[at..at + 3].copy_from_slice(norm.as_bytes());
+        fs::write(file(&place, 1), other).expect("writes");
+        assert!(recall().is_err(), "{norm}");
+    }
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! Model files: the same bits after a round trip, and nothing in a file is trusted.
 #![allow(missing_docs)]
 
-use mercer::{AnyModel, Embedding, Exec, Gamma, Kernel, KernelPca, NystroemModel, Pca, Points, Route, Source, Spec};
+use mercer::parts::{KernelPcaParts, PcaParts};
+use mercer::text::checksum;
+use mercer::{
+    AnyModel, Embedding, Exec, Gamma, Kernel, KernelPca, KernelPcaModel, Landmarks, NystroemModel, Pca, PcaModel,
+    Points, Route, Source, Spec,
+};
 use mercer_io::{Error, SavedModel, load_model, read};
 
 fn models() -> Vec<SavedModel> {
@@ -118,17 +123,15 @@ fn damaged_files_are_refused_and_never_panic() {
         for at in [0, 1, 7, 8, 9, 100, bytes.len() / 2, bytes.len() - 1] {
             assert!(SavedModel::from_bytes("m", &bytes[..at]).is_err(), "cut at {at}");
         }
-        // every byte of the head changed in turn, and some of the body: an error or a model, never a panic
+        // every byte of the head changed in turn, and some of the body; any other value of some bytes
         let head = 8 + u64::from_le_bytes(bytes[..8].try_into().expect("eight")) as usize;
-        for at in (0..head).chain((head..bytes.len()).step_by(97)) {
-            for flip in [1u8, 0x80, 0xff] {
-                let mut bad = bytes.clone();
-                bad[at] ^= flip;
-                if let Ok(model) = SavedModel::from_bytes("m", &bad) {
-                    let values = model.model.spectrum().map_or(&[][..], |s| s.eigenvalues());
-                    assert!(values.iter().all(|v| v.is_finite()));
-                }
-            }
+        let places = (0..head).chain((head..bytes.len()).step_by(97));
+        let version = bytes.windows(14).position(|w| w == b"mercer-model/2").expect("the version") + 13;
+        let changes = places.flat_map(|at| [1u8, 0x20, 0x80, 0xff].map(|flip| (at, flip)));
+        for (at, flip) in changes.chain((1..=255).map(|flip| (version, flip))) {
+            let mut bad = bytes.clone();
+            bad[at] ^= flip;
+            assert!(SavedModel::from_bytes("m", &bad).is_err(), "byte {at}");
         }
         // a header that promises more than there is
         let mut bad = bytes.clone();
@@ -150,6 +153,78 @@ fn damaged_files_are_refused_and_never_panic() {
     assert!(matches!(load_model(folder.path().to_str().expect("text")), Err(Error::NotRegular { .. })));
 }
 
+/// The checksum of a file made right again, so that the checks behind it are reached.
+fn signed_again(mut file: Vec<u8>) -> Vec<u8> {
+    let key = br#"\"checksum\":\""#;
+    let place = file.windows(key.len()).position(|w| w == key).expect("a checksum") + key.len();
+    let parts = [&file[..place], &file[place + 16..]].map(|part| checksum(part).to_le_bytes()).concat();
+    file[place..place + 16].copy_from_slice(format!("{:016x}", checksum(&parts)).as_bytes());
+    file
+}
+
+#[test]
+fn a_changed_file_is_told_from_a_damaged_one() {
+    let bytes = models().swap_remove(4).to_bytes().expect("saves");
+    assert_eq!(signed_again(bytes.clone()), bytes);
+    let mut other = bytes.clone();
+    let last = other.len() - 1;
+    other[last - 2] ^= 1;
+    let error = SavedModel::from_bytes("m", &other).expect_err("changed");
+    assert!(error.to_string().contains("m: checksum mismatch"), "{error}");
+    assert!(error.remedy().expect("a remedy").to_string().contains("copy it again"));
+    assert!(SavedModel::from_bytes("m", &signed_again(other)).is_ok(), "only the last digits of a number differ");
+}
+
+#[test]
+fn files_without_a_checksum_are_read() {
+    let x = Points::from_rows(&[[1.0, 2.0], [-3.0, 0.25]]);
+    for name in ["pca", "kernel", "landmarks"] {
+        let path = format!("{}/../../testdata/models/{name}-1.safetensors", env!("CARGO_MANIFEST_DIR"));
+        let old = load_model(&path).expect(name);
+        assert_eq!(old.columns, ["a", "b"]);
+        let new = SavedModel::from_bytes("m", &old.to_bytes().expect("saves")).expect("loads");
+        let scores = |m: &SavedModel| m.model.transform(&x, &Exec::new()).expect("transforms");
+        assert_eq!(scores(&old), scores(&new));
+    }
+}
+
+#[test]
+fn points_and_weights_that_no_fit_has_are_refused() {
+    let x = Points::from_fn(12, 2, |i, j| ((i * (j + 2)) as f64).sin());
+    let spec = KernelPca::new("gaussian(gamma=0.5)".parse().expect("a kernel")).components(2);
+    let exact = spec.clone().fit(&x).expect("fits").to_parts().expect("parts");
+    let landmarks = spec.clone().landmarks(Landmarks::Uniform(5)).fit(&x).expect("fits").to_parts().expect("parts");
+    let scaled = spec.standardise(true).fit(&x).expect("fits").to_parts().expect("parts");
+    let refused = |parts: &KernelPcaParts, change: &dyn Fn(&mut KernelPcaParts)| {
+        assert!(KernelPcaModel::from_parts(parts.clone()).is_ok());
+        let mut bad = parts.clone();
+        change(&mut bad);
+        KernelPcaModel::from_parts(bad).expect_err("no fit has these").to_string()
+    };
+    for parts in [&exact, &landmarks, &scaled] {
+        for huge in [1e308, 1.7e270, -1e141, f64::NAN] {
+            refused(parts, &|p| p.points.row_mut(1)[0] = huge);
+            refused(parts, &|p| p.shift[1] = huge);
+        }
+        refused(parts, &|p| (0..p.weights.n()).for_each(|i| p.weights.row_mut(i).fill(f64::MAX)));
+        refused(parts, &|p| p.points = Points::new(Vec::new(), p.points.n(), 0).expect("no columns"));
+    }
+    for huge in [1e308, f64::INFINITY] {
+        refused(&scaled, &|p| p.standardise.as_mut().expect("standardised").mean[0] = huge);
+        refused(&scaled, &|p| p.standardise.as_mut().expect("standardised").scale[0] = huge);
+    }
+    let error = refused(&landmarks, &|p| p.kernel = Some("chi2(gamma=1)".parse().expect("a kernel")));
+    assert!(error.contains("value >= 0"), "{error}");
+    let parts = Pca::new().fit(&x).expect("fits").to_parts();
+    let changes: [fn(&mut PcaParts); 3] =
+        [|p| p.mean[0] = 1e308, |p| p.scale[1] = 1e200, |p| p.axes.row_mut(0)[0] = 1e300];
+    for change in changes {
+        let mut bad = parts.clone();
+        change(&mut bad);
+        assert!(PcaModel::from_parts(bad).is_err());
+    }
+}
+
 #[test]
 fn impossible_metadata_is_refused() {
     let bytes = models().swap_remove(4).to_bytes().expect("saves");
@@ -161,7 +236,7 @@ fn impossible_metadata_is_refused() {
         let mut file = (text.len() as u64).to_le_bytes().to_vec();
         file.extend(text.as_bytes());
         file.extend(&bytes[8 + head..]);
-        SavedModel::from_bytes("m", &file)
+        SavedModel::from_bytes("m", &signed_again(file))
     };
     assert!(with("sepal_width", "sepal_width").is_ok());
     for (from, to) in [
@@ -200,11 +275,11 @@ fn kernels_built_by_hand_come_back_with_every_bit() {
 #[test]
 fn other_versions_and_other_files_are_distinguished() {
     let bytes = models().swap_remove(0).to_bytes().expect("saves");
-    let at = bytes.windows(14).position(|w| w == b"mercer-model/1").expect("the version");
+    let at = bytes.windows(14).position(|w| w == b"mercer-model/2").expect("the version");
     let mut other = bytes.clone();
     other[at + 13] = b'9';
     let error = SavedModel::from_bytes("m", &other).expect_err("another version").to_string();
-    assert!(error.contains("mercer-model/9") && error.contains("mercer-model/1"), "{error}");
+    assert!(error.contains("mercer-model/9") && error.contains("mercer-model/2"), "{error}");
     assert!(SavedModel::from_bytes("m", b"PC1,PC2\n1,2\n").is_err());
 }
 

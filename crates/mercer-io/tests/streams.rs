@@ -635,3 +635,112 @@ fn tables_written_in_parts_equal_those_written_at_once() {
     let name = folder.put("large.parquet", bytes);
     assert_eq!(open(&name, 1 << 24).expect("opens").rows(), Some(180_000));
 }
+
+/// The error of a file, which is the same by batches and whole.
+fn refused(name: &str) -> String {
+    let whole = read(name).expect_err(name).to_string();
+    let by_batches = open(name, 1000).and_then(|stream| gathered(&stream)).expect_err(name).to_string();
+    assert_eq!(whole, by_batches);
+    whole
+}
+
+#[test]
+fn a_line_without_an_end_is_refused_by_its_length() {
+    let folder = Folder::new();
+    let too_long = |name: &str, line: u64| {
+        let error = refused(name);
+        assert!(error.ends_with(&format!("the record at line {line} is longer than 64 MB")), "{error}");
+    };
+    // 100 GB of zero bytes, none of them a line end, in a file without content
+    let name = folder.put("endless.csv", "");
+    let file = std::fs::File::options().write(true).open(&name).expect("opens");
+    file.set_len(100 << 30).expect("a file with a hole");
+    too_long(&name, 1);
+    // compressed, behind some lines, with a quote that is never closed, and in lines that are skipped
+    let more = |before: &str, piece: &str| before.to_string() + &piece.repeat((66 << 20) / piece.len());
+    too_long(&folder.put("one.csv.gz", gzip(more("", "a").as_bytes())), 1);
+    too_long(&folder.put("one.csv.zst", zstd(more("a,b\n1,2\n3,", "4").as_bytes())), 3);
+    too_long(&folder.put("quote.csv.zst", zstd(more("a,b\n1,2\n\"", "3,4\n").as_bytes())), 3);
+    too_long(&folder.put("blank.csv.zst", zstd(more("", "\n").as_bytes())), 1);
+    let skipped = folder.put("skipped.csv.zst", zstd(more("a\n", "b").as_bytes()));
+    let options = ReadOptions { skip: 2, ..ReadOptions::default() };
+    let error = read_with(&skipped, &options).expect_err("skipped").to_string();
+    assert!(error.ends_with("the record at line 2 is longer than 64 MB"), "{error}");
+    // long lines within the limit are read
+    let wide = "1".repeat(9 << 20);
+    let table = read(&folder.put("wide.csv", format!("a,b\nx,{wide}\n"))).expect("reads");
+    assert_eq!(table.rows(), 1);
+}
+
+#[test]
+fn a_line_of_endless_fields_is_refused_by_their_number() {
+    let folder = Folder::new();
+    for (name, before, line) in [("a", "", 1), ("b", "\"\n\"", 1), ("c", "\na", 2)] {
+        let text = before.to_string() + &",".repeat(5 << 20);
+        for end in ["", "\n1\n"] {
+            let error = refused(&folder.put(&format!("{name}.csv"), text.clone() + end));
+            assert!(error.ends_with(&format!("the record at line {line} has more than 4194304 fields")), "{error}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_without_line_ends_is_refused_while_it_comes() {
+    let folder = Folder::new();
+    let pipe = folder.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let to = pipe.clone();
+    let writer = std::thread::spawn(move || {
+        let mut pipe = std::fs::File::options().write(true).open(to).expect("opens");
+        let block = [b'7'; 1 << 16];
+        pipe.write_all(b"a\r\nb\r\n").expect("somebody reads");
+        // Without a reader a write fails.
+        (0..1 << 20).take_while(|_| pipe.write_all(&block).is_ok()).count()
+    });
+    let error = read(&pipe).expect_err("endless").to_string();
+    assert!(error.ends_with("pipe: the record at line 3 is longer than 64 MB"), "{error}");
+    let blocks = writer.join().expect("no panic");
+    assert!((1024..1100).contains(&blocks), "{blocks} blocks of 64 KB were taken");
+}
+
+#[test]
+fn every_spelling_of_nan_is_a_missing_value() {
+    let folder = Folder::new();
+    for (at, spelling) in ["NaN", "nan", "Nan", "NAN", "-nan", "+NaN", "-NAN"].into_iter().enumerate() {
+        for text in [
+            format!("a,b\n{spelling},1\n{spelling},2\n"),
+            format!("a,b\n1,1\n{spelling},2\n"),
+            format!("a,b\n\"{spelling}\",1\n2,2\n"),
+        ] {
+            let name = folder.put(&format!("{at}.csv"), text);
+            let whole = read(&name).expect("reads");
+            let missing = matches!(&whole.columns[0].values, Values::Numbers(v) if v.iter().any(|v| v.is_nan()));
+            assert!(missing, "{spelling}");
+            same(&name, &whole);
+        }
+    }
+}
+
+#[test]
+fn a_footer_that_claims_exabytes_is_refused() {
+    let folder = Folder::new();
+    let columns = vec![Column::numbers("a", vec![1.0, 2.0, 3.0]), Column::numbers("b", vec![4.0, 5.0, 6.5])];
+    let table = Table::new("t", columns).expect("a table");
+    let bytes = write_table(&table, Format::PARQUET).expect("writes");
+    // In the footer 3 values are followed by the size of the column, each a field of 8 bytes, zigzag.
+    let at = bytes.windows(3).rposition(|w| w == [0x16, 6, 0x16]).expect("the number of values") + 3;
+    let end = at + bytes[at..].iter().position(|b| *b < 0x80).expect("the end of a number") + 1;
+    // -1 as u64 is 18 EB; and a size that is positive, but not by far possible
+    for size in [&[1u8][..], &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]] {
+        let mut bad = bytes[..at].to_vec();
+        bad.extend(size);
+        bad.extend(&bytes[end..bytes.len() - 8]);
+        let length = u32::from_le_bytes(bytes[bytes.len() - 8..bytes.len() - 4].try_into().expect("four"));
+        let length = length as usize + size.len() - (end - at);
+        bad.extend((length as u32).to_le_bytes());
+        bad.extend(b"PAR1");
+        let error = refused(&folder.put("bad.parquet", bad));
+        assert!(error.contains("its footer says that a column has"), "{error}");
+    }
+}

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use mercer_io::{
-    Column, Error, FORMATS, Format, Header, Missing, Note, ReadOptions, Remedy, Table, Values, read, read_with,
-    write_table,
+    Column, Error, FORMATS, Format, Header, Missing, Note, ReadOptions, Remedy, Table, Values, read, read_bytes,
+    read_with, write_table,
 };
 
 struct Folder(tempfile::TempDir);
@@ -140,6 +140,50 @@ fn forged_lengths_allocate_nothing() {
     let path = folder.put("large.csv", "a\n".to_string() + &"1\n".repeat(1000));
     let error = read_with(&path, &ReadOptions { limit: Some(100), ..Default::default() }).expect_err("over the limit");
     assert!(error.to_string().contains("100 bytes"), "{error}");
+}
+
+/// An NPY file of version 1 with this header and data.
+fn npy(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+#[test]
+fn npy_headers_of_any_text_are_refused_at_once() {
+    // A parser that goes back and tries again takes two to four times longer for each brace.
+    let quoted = "{'".repeat(2000);
+    for header in
+        ["{".repeat(61), "(".repeat(9999), quoted, "[".repeat(9999), "{'descr': ".to_string() + &"[".repeat(900)]
+    {
+        assert!(read_bytes("braces.npy", &npy(&header, &[0; 64]), &ReadOptions::default()).is_err(), "{header:.20}");
+    }
+    let says = |header: &str, part: &str| {
+        let error = read_bytes("x.npy", &npy(header, &[0; 24]), &ReadOptions::default()).expect_err(header);
+        assert!(error.to_string().contains(part), "{error}");
+    };
+    says("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3,)}", "values of type structured");
+    says("{'descr': '<c16', 'fortran_order': False, 'shape': (1,)}", "values of type <c16, not real numbers");
+    says("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1, 1)}", "has 3 dimensions; a table has 2");
+    says("{'descr': '<f8', 'fortran_order': False, 'shape': (3, )", "no '}' at byte 55");
+    let long = npy(&" ".repeat(10_001), &[0; 24]);
+    let error = read_bytes("x.npy", &long, &ReadOptions::default()).expect_err("long").to_string();
+    assert!(error.contains("header has 10001 bytes; that of a table has at most 10000"), "{error}");
+    let mut version = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}", &[0; 24]);
+    assert!(read_bytes("x.npy", &version, &ReadOptions::default()).is_ok());
+    version[6] = 4;
+    let error = read_bytes("x.npy", &version, &ReadOptions::default()).expect_err("version 4").to_string();
+    assert!(error.contains("it has version 4.0"), "{error}");
+}
+
+#[test]
+fn small_values_need_the_memory_of_numbers() {
+    let bytes = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1000, 1)}", &[1; 1000]);
+    let limited = |limit| read_bytes("x.npy", &bytes, &ReadOptions { limit: Some(limit), ..Default::default() });
+    assert!(matches!(limited(7999), Err(Error::TooLarge { .. })));
+    assert_eq!(limited(8000).expect("reads").rows(), 1000);
 }
 
 #[test]

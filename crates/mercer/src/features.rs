@@ -9,7 +9,7 @@ use crate::exec::Exec;
 use crate::kernel::Bound;
 use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch};
 use crate::points::{Points, PointsRef};
-use crate::real::Real;
+use crate::real::{Real, check_found};
 
 /// The name of the kernel values of new points in messages.
 const NEW_KERNEL: &str = "kernel of the new points";
@@ -37,6 +37,16 @@ pub struct Standardise {
 }
 
 impl Standardise {
+    /// Refuses numbers that no fit finds.
+    pub(crate) fn check(&self) -> Result<()> {
+        check_found("mean", &self.mean)?;
+        check_found("scale", &self.scale)?;
+        match self.scale.iter().all(|s| *s > 0.0) {
+            true => Ok(()),
+            false => Err(Error::inconsistent("the model has a scale that is not positive")),
+        }
+    }
+
     pub(crate) fn apply<T: Real>(this: Option<&Self>, x: PointsRef<'_, T>) -> Points<f64> {
         match this {
             Some(s) => crate::moments::standardised(x, &s.mean, &vec![0.0; s.mean.len()], &s.scale),

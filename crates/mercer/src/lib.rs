@@ -146,4 +146,5 @@ pub mod text {
     pub use crate::block::fingerprint;
     pub use crate::error::{Bytes, nearest};
     pub use crate::real::{short, shortest};
+    pub use crate::wire::checksum;
 }

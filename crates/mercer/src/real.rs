@@ -1,5 +1,7 @@
 //! The two number types that data may have.
 
+use crate::error::{ErrorKind, Result, check_finite};
+
 mod sealed {
     /// What the inside needs of the two types: matrix products, vector instructions, elementary functions.
     pub trait Sealed: faer::traits::ComplexField<Real = Self> + bytemuck::Pod + crate::vector::Elementary {}
@@ -34,6 +36,16 @@ pub trait Real: sealed::Sealed + Copy + Send + Sync + PartialOrd + std::fmt::Deb
 
 /// Magnitudes whose squares keep all their digits, with room for sums of many.
 pub(crate) const SQUARABLE: std::ops::Range<f64> = 1e-140..1e140;
+
+/// Rejects numbers of a model that no fit finds: those that are not finite, or far beyond the points that a fit accepts. A
+/// standard deviation may be larger than every point, but not twice as large.
+pub(crate) fn check_found(what: &'static str, values: &[f64]) -> Result<()> {
+    check_finite(what, values, |at| (at, 0))?;
+    match largest(values) {
+        magnitude if magnitude < 2.0 * SQUARABLE.end => Ok(()),
+        magnitude => Err(ErrorKind::Range { what, magnitude }.into()),
+    }
+}
 
 /// Returns the shortest text that reads back as the same number.
 ///

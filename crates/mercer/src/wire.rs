@@ -176,8 +176,13 @@ pub(crate) fn damaged(what: impl std::fmt::Display) -> Error {
     Error::inconsistent(format!("cannot resume from this state: {what}"))
 }
 
-/// FNV-1a, on eight bytes at a time.
-fn checksum(bytes: &[u8]) -> u64 {
+/// Returns a checksum of bytes: FNV-1a, on eight bytes at a time. A change within eight bytes always changes it.
+///
+/// ```
+/// use mercer::text::checksum;
+/// assert_ne!(checksum(b"a model"), checksum(b"a modem"));
+/// ```
+pub fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, v: u64| (sum ^ v).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
     let chunks = bytes.chunks_exact(8);
     let rest = chunks.remainder().iter().fold(bytes.len() as u64, |sum, b| step(sum, u64::from(*b)));

@@ -1,6 +1,6 @@
 //! The formats of tables. A new format is a file in this folder, its `mod` line, and its line in [`FORMATS`].
 
-mod csv;
+pub(crate) mod csv;
 pub(crate) mod npy;
 mod parquet;
 

@@ -1,12 +1,12 @@
 //! NumPy's NPY in and out.
 
+mod header;
+
 use std::io;
 use std::sync::Arc;
 
-use npyz::{DType, NpyHeader, Order};
-
 use crate::content::Content;
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result, counted, shown};
 use crate::pool::DecodePool;
 use crate::reader::ReadOptions;
 use crate::source::Source;
@@ -16,6 +16,9 @@ use crate::table::{Table, Values};
 use super::{Format, OpenTable, Output, PandasCode, Pass, RowWriter, TableFormat, Wanted, python_list, python_text};
 
 const FORMAT: &str = "NPY";
+
+/// The longest header, which is the longest that NumPy reads, too. That of a table has about 100 bytes.
+const LONGEST_HEADER: u64 = 10_000;
 
 /// Bytes of rows that are converted at a time.
 const BLOCK: usize = 1 << 18;
@@ -120,10 +123,12 @@ impl DataType {
 }
 
 impl Header {
-    /// `head` is at least the header; `length` is that of the file.
+    /// `head` is the header, and `length` that of the file.
     fn of(name: &str, head: &[u8], length: u64) -> Result<Self> {
-        let header = NpyHeader::from_reader(head).map_err(|e| Error::damaged(name, FORMAT, e))?;
-        let (n, d) = match *header.shape() {
+        let (fixed, text) = header_size(head);
+        let keys = header::parse(&head[fixed as usize..]).map_err(|e| Error::damaged(name, FORMAT, e))?;
+        let Some(descr) = keys.descr else { return Err(unsupported(name, "structured")) };
+        let (n, d) = match keys.shape[..] {
             [n] => (n, 1),
             [n, d] => (n, d),
             ref shape => {
@@ -131,19 +136,17 @@ impl Header {
                 return Err(Error::advised(name, what, "save one two-dimensional array, with a row for each point"));
             }
         };
-        let DType::Plain(kind) = header.dtype() else { return Err(unsupported(name, &header.dtype().descr())) };
-        let descr = kind.to_string();
-        let kind = descr.get(1..).and_then(DataType::of).ok_or_else(|| unsupported(name, &descr))?;
+        let kind = descr.strip_prefix(['<', '>', '|']).and_then(DataType::of);
+        let kind = kind.ok_or_else(|| unsupported(name, descr))?;
         if n == 0 || d == 0 {
             return Err(Error::Empty { file: name.into() });
         }
-        let (fixed, text) = header_size(head);
         let data = n.checked_mul(d).and_then(|c| c.checked_mul(kind.size() as u64));
         if data.and_then(|d| d.checked_add(fixed + text)).is_none_or(|whole| whole > length) {
             let what = format!("the header says {n} x {d} values in a file of {length} bytes");
             return Err(Error::damaged(name, FORMAT, what));
         }
-        let (c_order, little) = (header.order() == Order::C, !descr.starts_with('>'));
+        let (c_order, little) = (!keys.fortran_order, !descr.starts_with('>'));
         Ok(Header { n, d: d as usize, offset: fixed + text, c_order, little, kind })
     }
 
@@ -260,6 +263,11 @@ impl OpenTable for NpyTable {
         Some(self.header.n)
     }
 
+    /// A value of one byte becomes one of eight.
+    fn memory(&self) -> Option<u64> {
+        Some(self.header.n.saturating_mul(self.header.d as u64).saturating_mul(8))
+    }
+
     fn has_names(&self) -> bool {
         false
     }
@@ -305,7 +313,7 @@ impl Pass for NpyPass {
 }
 
 fn unsupported(name: &str, kind: &str) -> Error {
-    let what = format!("has values of type {kind}, not real numbers");
+    let what = format!("has values of type {}, not real numbers", shown(kind));
     Error::advised(name, what, "save it as float64 or float32")
 }
 
@@ -322,9 +330,17 @@ fn check_header(name: &str, head: &[u8], length: u64) -> Result<()> {
     if head.len() < 12 || !head.starts_with(b"\x93NUMPY") {
         return Err(Error::damaged(name, FORMAT, "it does not begin with the NPY signature"));
     }
+    if !matches!(head[6..8], [1..=3, 0]) {
+        let what = format!("it has version {}.{}; this program reads 1.0, 2.0 and 3.0", head[6], head[7]);
+        return Err(Error::damaged(name, FORMAT, what));
+    }
     let (fixed, text) = header_size(head);
     if fixed + text > length {
         return Err(Error::damaged(name, FORMAT, "its header is longer than the file"));
+    }
+    if text > LONGEST_HEADER {
+        let what = format!("its header has {text} bytes; that of a table has at most {LONGEST_HEADER}");
+        return Err(Error::damaged(name, FORMAT, what));
     }
     Ok(())
 }

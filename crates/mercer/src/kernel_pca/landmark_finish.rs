@@ -27,7 +27,7 @@ impl KernelPca {
     /// The model of all points that a state has seen: their kernel PCA by landmarks.
     ///
     /// # Errors
-    /// When the state is of other landmarks, or of fewer than two points.
+    /// When the state is of other landmarks, or of fewer than two points; when its scores are not finite.
     pub fn finish(&self, basis: &LandmarkBasis, state: &LandmarkState, exec: &Exec) -> Result<KernelPcaModel> {
         state.check(basis)?;
         self.components.validate("kernel pca")?;
@@ -35,7 +35,8 @@ impl KernelPca {
         if n < 2 {
             return Err(ErrorKind::TooFew { what: "points", found: n, needed: 2 }.into());
         }
-        exec.run(|| self.finish_sums(basis, state, n, exec))
+        // The sums may have come as bytes.
+        exec.run(|| self.finish_sums(basis, state, n, exec)?.checked())
     }
 
     fn finish_sums(

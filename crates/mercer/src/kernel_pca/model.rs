@@ -9,7 +9,7 @@ use crate::kernel::tile::{DistanceMethod, Form, Rows};
 use crate::kernel::{Bound, Choice, Kernel};
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
-use crate::real::Real;
+use crate::real::{Real, check_found};
 use crate::spectrum::{Matrix, Spectrum};
 
 /// A fitted kernel PCA: the result of [`KernelPca::fit`](crate::KernelPca::fit).
@@ -83,17 +83,15 @@ impl KernelPcaModel {
     /// Builds a model from its numbers.
     ///
     /// # Errors
-    /// When they do not fit together or are not finite.
+    /// When they do not fit together, are not finite, or are beyond what a fit accepts.
     pub fn from_parts(parts: KernelPcaParts) -> Result<Self> {
         let k = parts.eigenvalues.len();
         parts.certificate.validate(k)?;
         if parts.offset.len() != k {
             return Err(Error::shape("offsets", parts.offset.len(), k));
         }
-        let numbers = [&parts.grand_mean].into_iter();
-        let numbers = numbers.chain(&parts.shift).chain(parts.points.as_slice());
-        if numbers.into_iter().any(|v| !v.is_finite()) {
-            return Err(Error::inconsistent("the model has values that are not finite"));
+        if !parts.grand_mean.is_finite() {
+            return Err(Error::inconsistent("the mean of the Gram matrix is not finite"));
         }
         if parts.definiteness.as_ref().is_some_and(|d| !d.is_sound()) {
             return Err(Error::inconsistent("the negative eigenvalues of the model do not fit together"));
@@ -112,14 +110,15 @@ impl KernelPcaModel {
         let n = parts.n;
         let features = match parts.kernel {
             Some(kernel) => {
+                check_found("shift", &parts.shift)?;
                 let bound = Bound::from_parts(kernel, parts.points.d(), parts.deviation, parts.shift)?;
+                parts.points.view().check(1)?;
+                bound.check(parts.points.view())?;
                 if let Some(s) = &parts.standardise {
                     if s.mean.len() != bound.d() || s.scale.len() != bound.d() {
                         return Err(Error::shape("entries of mean and scale", s.mean.len(), bound.d()));
                     }
-                    if s.mean.iter().any(|v| !v.is_finite()) || !s.scale.iter().all(|v| v.is_finite() && *v > 0.0) {
-                        return Err(Error::inconsistent("the model has a mean or scale that is not valid"));
-                    }
+                    s.check()?;
                 }
                 let method = DistanceMethod::of(parts.points.n());
                 let rows = Rows::new(&bound, parts.points, method);
@@ -140,7 +139,7 @@ impl KernelPcaModel {
             matrix: Matrix::Gram,
         };
         spectrum.validate()?;
-        Ok(KernelPcaModel {
+        let model = KernelPcaModel {
             projection: Projection::new(features, parts.weights, parts.offset)?,
             certificate: parts.certificate,
             spectrum,
@@ -148,7 +147,15 @@ impl KernelPcaModel {
             grand_mean: parts.grand_mean,
             mean_weights: parts.mean_weights,
             notes: parts.notes,
-        })
+        };
+        model.checked()
+    }
+
+    /// Refuses a model whose points have no finite scores: weights may be finite where scores are not.
+    pub(super) fn checked(self) -> Result<Self> {
+        let scores = self.own_scores()?;
+        check_finite("scores", scores.as_slice(), |at| (at / scores.d(), at % scores.d()))?;
+        Ok(self)
     }
 
     /// Returns the numbers of this model.
@@ -310,17 +317,20 @@ impl KernelPcaModel {
     /// Returns the scores of the fitted points, u sqrt(lambda). A model of landmarks keeps no other points and returns the
     /// scores of the landmarks. The entry of largest magnitude of a component is positive.
     pub fn scores(&self) -> Points<f64> {
+        self.own_scores().expect("a fit and from_parts refuse points that have no scores")
+    }
+
+    fn own_scores(&self) -> Result<Points<f64>> {
         if let (false, Features::Kernel { bound, rows, form, .. }) = (self.is_exact(), self.projection.features()) {
             // The stored points are standardised already.
             let (bound, rows, form) = (bound.clone(), rows.clone(), *form);
             let (points, standardise) = (rows.points().clone(), None);
             let features = Features::Kernel { bound, rows, standardise, form };
             let (weights, offset) = (self.alpha().clone(), self.projection.offset().to_vec());
-            let scores = Projection::new(features, weights, offset).and_then(|p| p.apply(points.view(), &Exec::new()));
-            return scores.expect("the landmarks are points that the model takes");
+            return Projection::new(features, weights, offset)?.apply(points.view(), &Exec::new());
         }
         let (alpha, values) = (self.alpha(), self.spectrum.eigenvalues());
-        Points::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j] * values[j])
+        Ok(Points::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j] * values[j]))
     }
 
     /// Returns the scores of new points (of rows of kernel values with the fitted points, for a model of a Gram matrix).

@@ -12,7 +12,7 @@ use crate::features::Features;
 use crate::options::Route;
 use crate::points::{Points, PointsRef};
 use crate::projection::Projection;
-use crate::real::Real;
+use crate::real::{Real, check_found};
 use crate::spectrum::{Matrix, Spectrum};
 
 /// A fitted PCA: the result of [`Pca::fit`](crate::Pca::fit).
@@ -79,7 +79,7 @@ impl PcaModel {
     /// Builds a model from its numbers.
     ///
     /// # Errors
-    /// When they do not fit together or are not finite.
+    /// When they do not fit together, are not finite, or are beyond what a fit accepts.
     pub fn from_parts(parts: PcaParts) -> Result<Self> {
         let k = parts.axes.n();
         let features = parts.mean.len();
@@ -100,9 +100,9 @@ impl PcaModel {
             }
         }
         parts.certificate.validate(k)?;
-        if parts.mean.iter().chain(&parts.scale).any(|v| !v.is_finite()) {
-            return Err(Error::inconsistent("the model has values that are not finite"));
-        }
+        check_found("mean", &parts.mean)?;
+        check_found("scale", &parts.scale)?;
+        check_found("axes", parts.axes.as_slice())?;
         if parts.discarded < 0.0 {
             return Err(Error::inconsistent("the sum of the discarded eigenvalues is negative"));
         }
@@ -311,6 +311,7 @@ impl PcaModel {
                 Ok(())
             })
         })?;
+        check_finite("reconstructions", back.as_slice(), |at| (at / mean.len(), at % mean.len()))?;
         Ok(back)
     }
 

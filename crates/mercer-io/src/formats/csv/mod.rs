@@ -5,7 +5,7 @@
 //! numbers is then an error wherever it is.
 
 mod parse;
-mod text;
+pub(crate) mod text;
 
 use std::io;
 use std::sync::Arc;

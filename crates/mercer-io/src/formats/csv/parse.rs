@@ -1,6 +1,5 @@
 //! From the fields of a text to values and types.
 
-use csv::ByteRecord;
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -9,7 +8,7 @@ use crate::table::Values;
 
 use super::super::{Pass, Wanted};
 use super::Dialect;
-use super::text::{Chunk, Record, Text, newlines};
+use super::text::{Chunk, Fields, Record, Text, newlines};
 
 /// Bytes from which on it pays to share a chunk out among threads.
 const ENOUGH: usize = 1 << 17;
@@ -80,9 +79,9 @@ impl Line {
 }
 
 /// Takes a line that is already split into fields.
-fn record(record: &ByteRecord, sink: &mut impl Sink) -> Result<(), Trouble> {
+fn record(fields: &Fields, sink: &mut impl Sink) -> Result<(), Trouble> {
     let mut line = Line::default();
-    record.iter().for_each(|field| line.take(std::str::from_utf8(field).ok(), sink));
+    fields.iter().for_each(|field| line.take(std::str::from_utf8(field).ok(), sink));
     line.end(sink)
 }
 

@@ -2,14 +2,17 @@
 
 use std::io::Read;
 
-use csv::{ByteRecord, ReaderBuilder, Trim};
+use csv_core::{ReadRecordResult, Reader};
 
 use crate::compression::Compression;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
-/// The longest record: a quote that is never closed makes the rest of a file one.
-const LONGEST: usize = 8 << 20;
+/// The longest record. A quote that is never closed, and a file without line ends, make one record of all that follows.
+pub(crate) const LONGEST: usize = 64 << 20;
+
+/// The most fields of a record: each becomes a column, which takes more memory than its two bytes of text.
+const MOST_FIELDS: usize = 1 << 22;
 
 /// Bytes read at a time.
 const STEP: usize = 1 << 20;
@@ -33,7 +36,57 @@ pub(super) struct Text {
 /// A record that is read one by one.
 pub(super) struct Record<'a> {
     pub(super) line: u64,
-    pub(super) fields: &'a ByteRecord,
+    pub(super) fields: &'a Fields,
+}
+
+/// The fields of a record without their quotes, one behind the other, and where each ends.
+#[derive(Default)]
+pub(super) struct Fields {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    count: usize,
+}
+
+/// What a text begins with.
+enum First {
+    /// A record, in so many bytes.
+    Record(usize),
+    /// A record that goes on behind the text, or nothing.
+    Unfinished,
+    /// A record of more than [`MOST_FIELDS`].
+    TooWide,
+}
+
+impl Fields {
+    /// The fields without spaces around them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let ends = &self.ends[..self.count];
+        let starts = std::iter::once(&0).chain(ends);
+        starts.zip(ends).map(|(start, end)| self.text[*start..*end].trim_ascii())
+    }
+
+    /// Reads the first record of `bytes`. With `ended` nothing follows, and the end of the text ends the record, too.
+    fn read(&mut self, reader: &mut Reader, bytes: &[u8], ended: bool) -> First {
+        let (mut used, mut length) = (0, 0);
+        self.count = 0;
+        loop {
+            let (text, ends) = (&mut self.text[length..], &mut self.ends[self.count..]);
+            let (result, taken, written, fields) = reader.read_record(&bytes[used..], text, ends);
+            (used, length, self.count) = (used + taken, length + written, self.count + fields);
+            match result {
+                ReadRecordResult::Record => return First::Record(used),
+                ReadRecordResult::End => return First::Unfinished,
+                // Then it is called once more with no bytes, which stands for the end.
+                ReadRecordResult::InputEmpty if ended => {}
+                ReadRecordResult::InputEmpty => return First::Unfinished,
+                ReadRecordResult::OutputFull => self.text.resize((2 * self.text.len()).max(1024), 0),
+                ReadRecordResult::OutputEndsFull if self.count == MOST_FIELDS => return First::TooWide,
+                ReadRecordResult::OutputEndsFull => {
+                    self.ends.resize((2 * self.ends.len()).clamp(64, MOST_FIELDS), 0);
+                }
+            }
+        }
+    }
 }
 
 /// Complete lines without quotes.
@@ -132,10 +185,9 @@ impl Text {
     fn grow(&mut self) -> Result<()> {
         let count = self.rest().len();
         if count > LONGEST {
-            let what = format!("the record at line {} is longer than {} MB", self.line, LONGEST >> 20);
-            return Err(Error::damaged(&self.name, "CSV", what));
+            return Err(too_long(&self.name, self.line));
         }
-        self.fill((2 * count).max(STEP))
+        self.fill((2 * count).clamp(STEP, LONGEST + 1))
     }
 
     /// The length of the next chunk of complete lines, at most `lines` of them and about `bytes` long; `None` at the end,
@@ -181,26 +233,25 @@ impl Text {
         mut take: impl FnMut(Record<'_>) -> Result<()>,
     ) -> Result<usize> {
         self.fill(STEP)?;
-        let (mut record, mut count) = (ByteRecord::new(), 0);
+        let (mut fields, mut count) = (Fields::default(), 0);
         loop {
             let rest = self.rest();
-            let mut reader = ReaderBuilder::new()
-                .has_headers(false)
-                .flexible(true)
-                .delimiter(delimiter)
-                .trim(Trim::All)
-                .from_reader(rest);
+            let mut reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
+            // At its start a reader drops a byte order mark. This is not the start of the text.
+            reader.read_record(b"\n", &mut [], &mut []);
             let (mut used, mut line) = (0, self.line);
             while count < most {
-                let more = reader.read_byte_record(&mut record).map_err(|e| Error::damaged(&self.name, "CSV", e))?;
-                let end = reader.position().byte() as usize;
-                // A record that ends with the buffer may continue behind it.
-                if !more || (end >= rest.len() && !self.ended) {
-                    break;
-                }
+                let end = match fields.read(&mut reader, &rest[used..], self.ended) {
+                    First::Record(length) => used + length,
+                    First::Unfinished => break,
+                    First::TooWide => {
+                        let before = &rest[used..][..blank(&rest[used..])];
+                        return Err(too_wide(&self.name, line + newlines(before) as u64));
+                    }
+                };
                 let (before, within) = rest[used..end].split_at(blank(&rest[used..end]));
                 line += newlines(before) as u64;
-                take(Record { line, fields: &record })?;
+                take(Record { line, fields: &fields })?;
                 line += newlines(within) as u64;
                 (used, count) = (end, count + 1);
             }
@@ -211,6 +262,17 @@ impl Text {
             self.grow()?;
         }
     }
+}
+
+/// The error for a record that is longer than [`LONGEST`].
+pub(crate) fn too_long(file: &str, line: u64) -> Error {
+    let what = format!("the record at line {line} is longer than {} MB", LONGEST >> 20);
+    Error::advised(file, what, "check its quotes and line ends")
+}
+
+fn too_wide(file: &str, line: u64) -> Error {
+    let what = format!("the record at line {line} has more than {MOST_FIELDS} fields");
+    Error::advised(file, what, "check its line ends, or save the table as NPY or Parquet")
 }
 
 /// Whether there is a complete line that is not empty.
@@ -233,7 +295,7 @@ fn blank(bytes: &[u8]) -> usize {
 }
 
 /// The number of line ends.
-pub(super) fn newlines(bytes: &[u8]) -> usize {
+pub(crate) fn newlines(bytes: &[u8]) -> usize {
     // Sums of bytes are vectorised; 192 of them cannot overflow a byte.
     let count = |block: &[u8]| block.iter().fold(0u8, |sum, b| sum.wrapping_add(u8::from(*b == b'\n')));
     bytes.chunks(192).map(|block| usize::from(count(block))).sum()

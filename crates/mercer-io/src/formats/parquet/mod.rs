@@ -32,6 +32,9 @@ const FORMAT: &str = "Parquet";
 /// Values from which on it pays to share them out among threads.
 const ENOUGH: usize = 1 << 14;
 
+/// No byte of a column stands for more bytes: a block of zstd has at least 4 bytes, and at most 128 KB of data.
+const MOST_RATIO: u64 = 1 << 15;
+
 impl Format {
     /// Parquet, written with Snappy compression.
     pub const PARQUET: Format = Format(&Parquet);
@@ -128,6 +131,11 @@ fn open_file(source: &Source) -> Result<SerializedFileReader<Content>> {
     for column in file.metadata().row_groups().iter().flat_map(|g| g.columns()) {
         if u64::try_from(column.compressed_size()).map_or(true, |size| size > length) {
             return Err(Error::damaged(name, FORMAT, "a column is longer than the file"));
+        }
+        let size = column.uncompressed_size();
+        if u64::try_from(size).map_or(true, |size| size > length.saturating_mul(MOST_RATIO)) {
+            let what = format!("its footer says that a column has {size} bytes, in a file of {length} bytes");
+            return Err(Error::damaged(name, FORMAT, what));
         }
     }
     Ok(file)
