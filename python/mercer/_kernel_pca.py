@@ -381,7 +381,9 @@ class KernelPCA(ByLandmarks, Estimator):
         source.probe(X)
         _, stored = self._plan_function(spec, n, options)
         if stored:
-            return _mercer.fit_gram(spec, _symmetric(source.matrix(X, X, options)), options)
+            K = source.matrix(X, X, options)
+            source.check_symmetric(X, K)
+            return _mercer.fit_gram(spec, _symmetric(K), options)
 
         def apply(vectors, is_cancelled):
             images = np.empty_like(vectors)
@@ -391,8 +393,7 @@ class KernelPCA(ByLandmarks, Estimator):
                 images[:, i : i + _gram.BLOCK] = vectors @ source.matrix(X[i : i + _gram.BLOCK], X, options).T
             return images
 
-        blocks = (X[i : i + 64] for i in range(0, n, 64))
-        diagonal = np.concatenate([np.diag(source.matrix(b, b, options)) for b in blocks])
+        diagonal = source.diagonal(X, options)
         return _mercer.fit_operator(self._operator_spec(n), apply, diagonal, options)
 
     def _keep(self, model, shape):

@@ -121,6 +121,61 @@ def test_errors_of_a_function_come_out_as_they_are(rng):
         KernelPCA(2, kernel=fails_later, memory="100M").fit(rng.normal(size=(2500, 3)))
 
 
+def test_the_error_of_a_pair_function_comes_out_as_it_is(rng):
+    class Mine(Exception):
+        pass
+
+    calls = []
+
+    def fails_at_once(a, b):
+        a @ b  # not for blocks
+        raise Mine("the real reason")
+
+    def fails_later(a, b):
+        calls.append(1)
+        if len(calls) > 20:
+            raise RuntimeError("mine")
+        return float(a @ b)
+
+    def of_blocks(X, Y):
+        if X.shape[1] == 3:  # not for pairs
+            raise Mine("the real reason")
+
+    for rows in (8, 100):
+        X = rng.normal(size=(rows, 3))
+        for function, kind, text in (
+            (fails_at_once, Mine, "the real reason"),
+            (fails_later, RuntimeError, "mine"),
+            (of_blocks, Mine, "the real reason"),
+        ):
+            calls.clear()
+            with pytest.raises(kind, match=text):
+                KernelPCA(2, kernel=function).fit(X)
+
+
+def test_a_function_that_is_not_symmetric_is_refused_with_the_pair(rng):
+    def blocks(X, Y):
+        return X[:, :1] - Y[:, :1].T
+
+    def nearly(X, Y):
+        return X @ Y.T + 1e-3 * (X[:, :1] - Y[:, :1].T)
+
+    X = rng.normal(size=(100, 3))
+    for rows in (X, X[:8]):
+        for function in (lambda a, b: float(a[0] - b[0]), lambda a, b: float(a @ b + a[0]), blocks, nearly):
+            with pytest.raises(ValueError, match=r"not symmetric: rows \d+ and \d+ of X .* give .* in one order and"):
+                KernelPCA(2, kernel=function).fit(rows)
+    with pytest.raises(ValueError, match="not symmetric") as found:
+        KernelPCA(2, kernel=blocks).fit(X)
+    words = str(found.value).split()
+    i, j = (int(words[words.index("rows") + at]) for at in (1, 3))
+    values = [float(words[at + 1]) for at, word in enumerate(words) if word in ("give", "and")][1:]
+    assert np.allclose(values, [X[i, 0] - X[j, 0], X[j, 0] - X[i, 0]], rtol=1e-5)
+    # Also where the matrix is not stored.
+    with pytest.raises(ValueError, match="not symmetric"):
+        KernelPCA(2, kernel=nearly, memory="100M").fit(rng.normal(size=(2500, 3)))
+
+
 def test_functions_on_sparse_data(rng):
     X = sp.random_array((100, 6), density=0.5, rng=rng, format="csr")
 
