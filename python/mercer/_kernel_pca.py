@@ -6,9 +6,10 @@ import copy
 from numbers import Integral, Real
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.exceptions import NotFittedError, PositiveSpectrumWarning
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +18,7 @@ from . import _batches, _data, _gram, _mercer, _spec
 from ._base import CONSTRAINTS, Estimator, atomic_fit, warn
 from ._certificate import Certificate, Plan
 from ._landmarks import ByLandmarks
+from .exceptions import AsymmetricMatrixWarning, IndefiniteKernelWarning
 
 #: Eigenvalues below this share of the largest count as zero, as in scikit-learn.
 ZERO = {"float64": 1e-12, "float32": 2e-7}
@@ -63,7 +65,8 @@ class KernelPCA(ByLandmarks, Estimator):
         Whether to learn the inverse transform, by ridge regression of the points on their scores.
     eigen_solver : {'auto', 'dense', 'arpack', 'randomized'}, default='auto'
         ``'dense'`` computes all eigenpairs of the stored Gram matrix. The others choose the method, see :meth:`plan`.
-        All are exact.
+        All are exact. ``'randomized'`` refuses, as in scikit-learn, a Gram matrix with a negative eigenvalue of larger
+        magnitude than those of the components.
     tol : float, default=0
         Largest residual, relative to the largest eigenvalue. 0 means 1e-6, which makes eigenvalues accurate to about
         1e-12. 1e-3 is enough for a plot. A tolerance makes ``landmarks='auto'`` exact; a fit by landmarks does not use
@@ -428,19 +431,29 @@ class KernelPCA(ByLandmarks, Estimator):
         ratio, size = NEGATIVE[kind]
         if smallest > -ratio * largest or smallest > -size:
             return
-        wanted = n if self.n_components is None else self._wanted(n)
-        if isinstance(wanted, Integral) and wanted > n - count:
+        wanted, most = n if self.n_components is None else self._wanted(n), n - count
+        remedy = f"Use n_components={most} or less."
+        if self.eigen_solver == "randomized":
+            # As in scikit-learn, where this solver takes eigenvalues by magnitude.
+            most = int(np.sum(model.eigenvalues >= -smallest))
+            remedy = "Use another eigen_solver, which takes the largest."
+        if isinstance(wanted, Integral) and wanted > most:
             ratio = -smallest / largest if largest else np.inf
             raise ValueError(
                 f"There are significant negative eigenvalues ({ratio:g} of the maximum positive). Either "
                 "the matrix is not PSD, or there was an issue while computing the eigendecomposition of the matrix. "
-                f"Use n_components={n - count} or less."
+                f"{remedy}"
             )
         warn(
-            f"the kernel is not positive semi-definite: {count} of {n} eigenvalues of the centred Gram matrix are "
-            f"negative; the smallest is {smallest:.3g}, the largest {largest:.3g}, and the negative ones have "
-            f"{negative.share:.1%} of the sum of magnitudes",
-            PositiveSpectrumWarning,
+            IndefiniteKernelWarning(
+                "the kernel is not positive semi-definite: the centred Gram matrix has negative eigenvalues. They have "
+                "no components, and shares of the variance are of the sum of the magnitudes of all eigenvalues",
+                negative=count,
+                n=n,
+                smallest=smallest,
+                largest=float(largest),
+                share=negative.share,
+            )
         )
 
     def _scores_of_fitted(self):
@@ -567,13 +580,10 @@ class KernelPCA(ByLandmarks, Estimator):
 def _symmetric(K):
     """Returns the mean of a matrix and its transpose. Warns if they differ by more than rounding."""
     K = np.ascontiguousarray(K, dtype=np.float64)
-    steps = range(0, len(K), _gram.BLOCK)
-    apart = max((np.abs(K[i : i + _gram.BLOCK] - K.T[i : i + _gram.BLOCK]).max() for i in steps), default=0.0)
-    if not apart > 0.0:
+    row, column, difference = _gram.most_apart(K)
+    if not difference > 0.0:
         return K
-    if apart > 1e-6 * max(np.abs(K[i : i + _gram.BLOCK]).max() for i in steps):
-        warn(
-            f"the Gram matrix is not symmetric (it differs from its transpose by up to {apart:.3g}); the mean of both "
-            "is used"
-        )
+    if difference > _gram.ASYMMETRY * max(K.max(), -K.min()):
+        text = "the Gram matrix is not symmetric; the mean of the matrix and its transpose is used"
+        warn(AsymmetricMatrixWarning(text, row=row, column=column, difference=difference))
     return (K + K.T) / 2

@@ -364,8 +364,13 @@ def test_indefinite_kernels_are_reported_for_every_solver_and_number(iris):
     # P5
     for solver in ("auto", "dense", "arpack", "randomized"):
         for k in (2, 60):
+            args = {"kernel": "sigmoid", "gamma": 0.05, "coef0": -1, "eigen_solver": solver}
+            if solver == "randomized":  # as theirs: a negative eigenvalue is larger than the positive ones
+                with pytest.raises(ValueError, match="significant negative eigenvalues .* another eigen_solver"):
+                    KernelPCA(k, **args).fit(iris)
+                continue
             with pytest.warns(PositiveSpectrumWarning, match="negative"):
-                KernelPCA(k, kernel="sigmoid", gamma=0.05, coef0=-1, eigen_solver=solver).fit(iris)
+                KernelPCA(k, **args).fit(iris)
         with pytest.raises(ValueError, match="significant negative eigenvalues"):
             KernelPCA(kernel="sigmoid", gamma=0.05, coef0=-1, eigen_solver=solver).fit(iris)
 
@@ -426,3 +431,22 @@ def test_nystroem_with_all_points_is_exact(iris):
     assert (ours.component_indices_ == theirs.component_indices_).all()
     a, b = ours.transform(iris), theirs.transform(iris)
     assert np.allclose(a @ a.T, b @ b.T, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.PositiveSpectrumWarning")
+def test_the_randomized_solver_refuses_what_theirs_refuses(iris):
+    K = np.diag([9.0, 3.0, 2.0, -5.0, 1.0, 0.5])
+    K -= K.mean(axis=0)
+    K = K - K.mean(axis=1, keepdims=True)
+    K = (K + K.T) / 2
+    for k in range(1, 6):
+        outcomes = []
+        for module in (sklearn.decomposition, mercer):
+            try:
+                module.KernelPCA(k, kernel="precomputed", eigen_solver="randomized", random_state=0).fit(K)
+                outcomes.append(None)
+            except ValueError as error:
+                outcomes.append(str(error)[:40])
+        assert outcomes[0] == outcomes[1], k
+    with pytest.warns(PositiveSpectrumWarning):
+        KernelPCA(2, kernel="precomputed").fit(K)
