@@ -215,10 +215,10 @@ class IncrementalPCA(LinearModel):
                 raise ValueError(
                     "a model that was read or converted has no sums to add batches to: call fit to start again"
                 )
-            self._state = _mercer.PcaState(X.shape[1], self._state_spec())
+            self._state = _mercer.PcaState.start(X.shape[1], self._state_spec())
             self._began, self._dtype = self.method, np.dtype(X.dtype)
         # A copy, so that an update that fails leaves the estimator unchanged.
-        state = _mercer.PcaState.from_bytes(self._state.to_bytes()) if finish else self._state
+        state = _mercer.PcaState(self._state.to_bytes()) if finish else self._state
         self._compute(X, lambda options: state.update(X, options))
         self._state, self._dtype = state, np.promote_types(self._dtype, X.dtype)
         return self._finish() if finish else self

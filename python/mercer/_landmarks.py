@@ -99,7 +99,7 @@ class ByLandmarks:
         if fresh:
             first, batches = _batches.head(batches, self._first_rows())
             self._start(first, options)
-        sums = _mercer.LandmarkState.from_bytes(self._sums.to_bytes())
+        sums = _mercer.LandmarkState(self._sums.to_bytes())
         for batch in batches:
             self._compute(batch, functools.partial(sums.update, self._basis, batch))
         self._sums = sums

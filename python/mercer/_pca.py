@@ -248,7 +248,7 @@ class PCA(LinearModel):
         """Fits to batches, each of which is read once."""
         state, dtype = None, None
         for batch in _batches.of(self, X):
-            state = state or _mercer.PcaState(batch.shape[1], self._stream_spec())
+            state = state or _mercer.PcaState.start(batch.shape[1], self._stream_spec())
             self._compute(batch, functools.partial(state.update, batch))
             dtype = batch.dtype if dtype is None else np.promote_types(dtype, batch.dtype)
         if state is None:
