@@ -256,8 +256,7 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
             raise
         self._forget()
         self.__dict__.pop("landmarks_", None)
-        count = len(model.eigenvalues)
-        self._take(model, count, count)
+        self._take(model, len(model.eigenvalues))
         self.n_samples_seen_, self.kernel_ = model.n, self._basis.kernel
         self._kernel_source = _gram.Table(self.kernel_)
         self.gamma_ = _gram.gamma_of(self._kernel_source, self.gamma, self.n_features_in_)

@@ -75,7 +75,7 @@ def _pca(ours, theirs):
     total = variance / ratio * (theirs.n_samples_ - 1) if ratio > 0 else 0.0
     _linear_model(ours, theirs, theirs.n_samples_, total)
     _copy(ours, theirs)
-    ours.certificate_ = Certificate.of(ours._model)
+    ours._certify()
 
 
 def _incremental(ours, theirs):
@@ -112,7 +112,7 @@ def _kernel_pca(ours, theirs):
     spectrum, zeros = ours._model.spectrum, np.zeros(len(theirs.eigenvalues_) - ours._kept)
     ours.explained_variance_ = ours._cast(np.concatenate([spectrum.variances, zeros]))
     ours.explained_variance_ratio_ = ours._cast(np.concatenate([spectrum.ratios, zeros]))
-    ours.certificate_ = Certificate.of(ours._model)
+    ours.certificate_ = Certificate.of(ours._model, theirs.eigenvalues_)
     ours._inverse_mean = np.zeros(ours.n_features_in_)
 
 

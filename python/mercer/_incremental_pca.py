@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from . import _batches, _data, _mercer, _spec
 from ._base import atomic_fit
-from ._certificate import Certificate
 from ._exec import Exec, threads
 from ._linear_model import LinearModel
 
@@ -245,7 +244,7 @@ class IncrementalPCA(LinearModel):
             facts |= {"mean": state.mean, "scale": [1.0] * d, "center": True, "standardise": False, "whiten": False}
             self._keep(_mercer.pca_model(facts), self._dtype)
             self.noise_variance_ = self._dtype.type(0.0)
-        self.certificate_ = Certificate.of(self._model)
+        self._certify()
         self._mean64, self._var64 = np.asarray(state.mean), np.asarray(state.squares) / n
         self.var_ = self._cast(self._var64)
         return self

@@ -104,15 +104,19 @@ class KernelPCA(ByLandmarks, Estimator):
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues of the centred Gram matrix, decreasing.
+        Eigenvalues of the centred Gram matrix, decreasing. As in scikit-learn, those below 1e-12 of the largest (2e-7
+        for float32) count as zero.
     eigenvectors_ : ndarray of shape (n_samples, n_components)
-        Unit eigenvectors of the centred Gram matrix; the entry of largest magnitude of each is positive.
+        Unit eigenvectors of the centred Gram matrix; the entry of largest magnitude of each is positive. A component
+        with eigenvalue zero has no direction: its vector is any that is orthogonal to the others. In float32 entries
+        are rounded, by up to 6e-8 of their size.
     explained_variance_ : ndarray of shape (n_components,)
         Variance of the scores, with divisor n - 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the total variance, which is the trace of the centred Gram matrix.
     certificate_ : Certificate
-        Error bounds of the eigenvalues and directions.
+        Error bounds of the eigenvalues and directions, one for each of ``eigenvalues_``. For a kernel function they are
+        bounds for the matrix that the function returned.
     kernel_ : str or None
         The kernel with numbers for all parameters; None for kernel functions and precomputed matrices.
     gamma_ : float
@@ -406,21 +410,23 @@ class KernelPCA(ByLandmarks, Estimator):
         largest = values[0] if len(values) else 0.0
         self._warn_of_negative(model, n, largest, kind)
         kept = int(np.sum(values > ZERO[kind] * largest))
+        if kept < len(values):
+            model = model.first(kept)
         fixed = isinstance(self.n_components, Integral) and not self.remove_zero_eig
-        self._take(model, kept, min(self.n_components, n) if fixed else kept)
+        self._take(model, min(self.n_components, n) if fixed else kept)
 
-    def _take(self, model, kept, width):
-        """Sets the attributes from the first ``kept`` components, completed to ``width`` by ones of eigenvalue zero."""
-        values, vectors = model.eigenvalues[:kept], model.vectors()[:, :kept]
-        values = np.append(values, np.zeros(width - kept))
-        if width > kept:
+    def _take(self, model, width):
+        """Sets the attributes from a model, completed to ``width`` components by ones of eigenvalue zero."""
+        vectors, spectrum = model.vectors(), model.spectrum
+        self._model, self._kept = model, vectors.shape[1]
+        if width > self._kept:
             vectors = _mercer.complete_axes(np.ascontiguousarray(vectors.T), width).T
-        self._model, self._kept = model, kept
-        self.eigenvalues_, self.eigenvectors_ = self._cast(values), self._cast(vectors)
-        spectrum, zeros = model.spectrum, np.zeros(len(values) - kept)
-        self.explained_variance_ = self._cast(np.concatenate([spectrum.variances[:kept], zeros]))
-        self.explained_variance_ratio_ = self._cast(np.concatenate([spectrum.ratios[:kept], zeros]))
-        self.certificate_ = Certificate.of(model)
+        zeros = np.zeros(width - self._kept)
+        self.eigenvectors_ = self._cast(vectors)
+        self.eigenvalues_ = self._cast(np.append(model.eigenvalues, zeros))
+        self.explained_variance_ = self._cast(np.append(spectrum.variances, zeros))
+        self.explained_variance_ratio_ = self._cast(np.append(spectrum.ratios, zeros))
+        self.certificate_ = Certificate.of(model, self.eigenvalues_)
 
     def _warn_of_negative(self, model, n, largest, kind):
         """Raises an error if components with negative eigenvalues are wanted, and warns if there are any."""
@@ -458,7 +464,7 @@ class KernelPCA(ByLandmarks, Estimator):
 
     def _scores_of_fitted(self):
         scores = np.zeros((len(self.eigenvectors_), len(self.eigenvalues_)), dtype=self._dtype)
-        scores[:, : self._kept] = self._model.scores()[:, : self._kept]
+        scores[:, : self._kept] = self._model.scores()
         return scores
 
     def transform(self, X):
@@ -480,7 +486,7 @@ class KernelPCA(ByLandmarks, Estimator):
     def _scores(self, X):
         found = self._compute(X, lambda options: self._transform(X, options))
         scores = np.zeros((X.shape[0], len(self.eigenvalues_)), dtype=np.result_type(X.dtype, self._dtype))
-        scores[:, : self._kept] = found[:, : self._kept]
+        scores[:, : self._kept] = found
         return scores
 
     def _transform(self, X, options):
@@ -563,7 +569,7 @@ class KernelPCA(ByLandmarks, Estimator):
         if not isinstance(self.landmarks, Integral | str | None):  # the model file has the landmarks
             shown = copy.copy(self)
             shown.landmarks = len(self.landmarks_)
-        return {**super(KernelPCA, shown)._front(), "width": len(self.eigenvalues_), "kept": self._kept}
+        return {**super(KernelPCA, shown)._front(), "width": len(self.eigenvalues_)}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

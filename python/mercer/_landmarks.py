@@ -159,7 +159,7 @@ class ByLandmarks:
         spectrum = model.spectrum
         self.explained_variance_ = self._cast(spectrum.variances)
         self.explained_variance_ratio_ = self._cast(spectrum.ratios)
-        self.certificate_ = Certificate.of(model)
+        self.certificate_ = Certificate.of(model, self.eigenvalues_)
         self.landmarks_, self.n_samples_seen_ = self._cast(model.points(False)), model.n
         self._kernel_source = _gram.Table(model.kernel)
         self.kernel_ = model.kernel

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _batches, _data, _mercer, _spec
 from ._base import CONSTRAINTS, atomic_fit
-from ._certificate import Certificate, Plan
+from ._certificate import Plan
 from ._linear_model import LinearModel
 from ._minka import minka
 
@@ -307,7 +307,14 @@ class PCA(LinearModel):
         divisor = shape[0] - 1 if self.center else shape[0]
         noise = model.spectrum.discarded / left / divisor if left else 0.0
         self.noise_variance_ = self._dtype.type(noise)
-        self.certificate_ = Certificate.of(model)
+        self._certify()
+
+    def _counted(self, count):
+        """Returns a number of components in the type that scikit-learn has: as given, NumPy's if it was computed."""
+        wanted = self.n_components
+        if wanted is None:
+            return count
+        return type(wanted)(count) if isinstance(wanted, Integral) else np.int64(count)
 
     def _decompose(self, X, count, solver, options):
         sparse = sp.issparse(X)

@@ -433,6 +433,53 @@ def test_nystroem_with_all_points_is_exact(iris):
     assert np.allclose(a @ a.T, b @ b.T, atol=1e-8)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_components", [None, 18, 24])
+def test_what_is_shown_is_certified(dtype, n_components):
+    X = np.random.default_rng(0).normal(size=(24, 3)).astype(dtype)
+    model = KernelPCA(n_components, kernel="rbf", gamma=1e-3).fit(X)
+    c, k = model.certificate_, len(model.eigenvalues_)
+    assert len(c.lower) == len(c.upper) == len(c.residuals) == k == model.eigenvectors_.shape[1]
+    assert c.spaces[-1][1] == k - 1
+    assert (c.lower <= model.eigenvalues_).all()
+    assert (model.eigenvalues_ <= c.upper).all()
+    K = rbf_kernel(X.astype(np.float64), gamma=1e-3)
+    values, vectors = naive(K, 24)
+    noise = 1e-13 * values[0]
+    assert (c.lower <= values[:k] + noise).all()
+    assert (values[:k] - noise <= c.upper).all()
+    assert k == 24 or values[k] <= c.missed + noise
+    for first, last, bound in c.spaces:
+        if bound < np.pi / 2:
+            found = model.eigenvectors_[:, first : last + 1].astype(np.float64)
+            # The noise of the reference, by its gap.
+            near = np.delete(values, range(first, last + 1))
+            gap = np.abs(values[first : last + 1, None] - near).min()
+            assert angle(vectors[:, first : last + 1], found) <= np.sin(bound) + noise / gap
+    # A component without variance has no direction, and its vector is made up.
+    (zeros,) = np.nonzero(model.eigenvalues_ == 0)
+    for i in zeros:
+        assert [bound for first, last, bound in c.spaces if first <= i <= last] == [np.pi / 2]
+    assert ("no direction" in str(c)) == bool(len(zeros))
+    assert ("float32" in str(c)) == (dtype == np.float32)
+    H = np.eye(24) - 1 / 24
+    residuals = np.linalg.norm(H @ K @ H @ model.eigenvectors_ - model.eigenvectors_ * model.eigenvalues_, axis=0)
+    assert (residuals <= c.residuals + c.rounding + (2e-7 if dtype == np.float32 else 1e-15) * values[0]).all()
+    if dtype == np.float32:
+        assert max(bound for *_, bound in c.spaces[:1]) >= 2.0**-24
+
+
+def test_a_file_has_the_components_that_are_shown(tmp_path, rng):
+    X = rng.normal(size=(100, 3))
+    model = KernelPCA(kernel="rbf", gamma=1e-2).fit(X)
+    model.save(tmp_path / "model.mercer.safetensors")
+    read = mercer.load(tmp_path / "model.mercer.safetensors")
+    assert len(read._model.eigenvalues) == len(model.eigenvalues_) == len(read.certificate_.lower)
+    assert read.certificate_.missed == model.certificate_.missed
+    assert str(read.certificate_) == str(model.certificate_)
+    assert (read.transform(X) == model.transform(X)).all()
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.PositiveSpectrumWarning")
 def test_the_randomized_solver_refuses_what_theirs_refuses(iris):
     K = np.diag([9.0, 3.0, 2.0, -5.0, 1.0, 0.5])

@@ -141,9 +141,16 @@ impl Model {
         Ok(self.pca()?.route().name())
     }
 
-    /// PCA: the first k components only.
+    /// The first k components only, with their certificate.
     fn first(&self, k: usize) -> PyResult<Self> {
-        Ok(Model::new(AnyModel::Pca(self.pca()?.first(k).map_err(python)?)))
+        match &self.0.model {
+            AnyModel::KernelPca(model) => {
+                let (model, spec) = (model.first(k).map_err(python)?, self.0.spec.clone());
+                let (columns, front) = (self.0.columns.clone(), self.0.front.clone());
+                Ok(Model(SavedModel { model: AnyModel::KernelPca(model), columns, front, spec }))
+            }
+            _ => Ok(Model::new(AnyModel::Pca(self.pca()?.first(k).map_err(python)?))),
+        }
     }
 
     /// PCA: the same model, whitened or not. A whitened model has only components with a variance.
