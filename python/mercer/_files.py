@@ -90,7 +90,7 @@ def _pca(model, front):
     estimator = _made(PCA, front, **parameters)
     estimator.set_params(center=center, scale=standardise, whiten=whiten)
     estimator._keep(model, estimator._dtype, width)
-    estimator.n_samples_, estimator.n_components_ = model.n, width
+    estimator.n_samples_, estimator.n_components_ = model.n, estimator._counted(width)
     estimator._fit_svd_solver = "full" if model.route() == "svd" else "covariance_eigh"
     if standardise:
         estimator.scale_ = estimator._cast(location.scale)

@@ -82,7 +82,7 @@ class PCA(LinearModel):
     scale_ : ndarray of shape (n_features,)
         The standard deviations that features are divided by, with ``scale=True``.
     n_components_ : int
-        The number of components.
+        The number of components; a NumPy integer if it follows from a share or from ``'mle'``.
     n_samples_ : int
         The number of samples.
     noise_variance_ : float
@@ -298,7 +298,7 @@ class PCA(LinearModel):
     def _keep_fit(self, model, shape, dtype):
         """Sets the attributes from a model of data of this shape."""
         self._keep(model, dtype)
-        self.n_samples_, self.n_components_ = shape[0], len(self.components_)
+        self.n_samples_, self.n_components_ = shape[0], self._counted(len(self.components_))
         if self.scale:
             self.scale_ = self._cast(self._scale)
         elif hasattr(self, "scale_"):
