@@ -509,9 +509,8 @@ class KernelPCA(ByLandmarks, Estimator):
                 f"{options.memory / 1e6:.0f} MB; fit fewer points or raise memory"
             )
         K = self._kernel_source.matrix(scores, scores, options)
-        K.flat[:: n + 1] += self.alpha
         self._inverse_mean = X.mean(axis=0, dtype=np.float64) if self.restore_mean else np.zeros(X.shape[1])
-        self.dual_coef_ = self._cast(np.linalg.solve(K, X - self._inverse_mean))
+        self.dual_coef_ = self._cast(_ridge(K, self.alpha, X - self._inverse_mean, np.finfo(self._dtype).eps))
         self.X_transformed_fit_ = scores
 
     def inverse_transform(self, X):
@@ -581,6 +580,22 @@ class KernelPCA(ByLandmarks, Estimator):
     @property
     def _n_features_out(self):
         return self.eigenvalues_.shape[0]
+
+
+def _ridge(K, alpha, Y, eps):
+    """Returns ``(K + alpha I)^-1 Y``, for K of values that are accurate to ``eps``. It may change K.
+
+    What Y has outside the range of K, such as the mean of the data for a linear kernel, is divided by alpha and then
+    multiplied by the rounding of K. If alpha is so small that this would show, it is left out, as in the limit of a
+    small alpha.
+    """
+    if alpha > eps ** (2 / 3) * np.linalg.norm(K):
+        K.flat[:: len(K) + 1] += alpha
+        return np.linalg.solve(K, Y)
+    values, vectors = scipy.linalg.eigh(K, overwrite_a=True)
+    kept = values > 16 * eps * np.abs(values).max(initial=0.0)
+    values, vectors = values[kept], vectors[:, kept]
+    return vectors @ ((vectors.T @ Y) / (values + alpha)[:, None])
 
 
 def _symmetric(K):

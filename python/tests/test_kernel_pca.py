@@ -433,6 +433,36 @@ def test_nystroem_with_all_points_is_exact(iris):
     assert np.allclose(a @ a.T, b @ b.T, atol=1e-8)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1.0, 1e3, 1e8])
+@pytest.mark.parametrize("n_components", [None, 4])
+def test_a_linear_inverse_restores_the_mean(iris, shift, n_components):
+    X = iris + shift
+    args = {"fit_inverse_transform": True, "alpha": 1e-9, "restore_mean": True}
+    model = KernelPCA(n_components, **args).fit(X)
+    for scores in (model.transform(X), model.fit_transform(X)):
+        assert np.abs(model.inverse_transform(scores) - X).max() < 1e-6 * np.ptp(X) + 1e-15 * shift
+    # The mean itself has scores of 0.
+    zero = np.zeros((1, model.X_transformed_fit_.shape[1]))
+    assert np.allclose(model.inverse_transform(zero), X.mean(axis=0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("unit", [1.0, 1e4, 1e8])
+@pytest.mark.parametrize("restore_mean", [False, True])
+def test_the_ridge_of_an_inverse_may_be_below_rounding(iris, dtype, unit, restore_mean):
+    X = (iris * unit).astype(dtype)
+    model = KernelPCA(fit_inverse_transform=True, alpha=1e-9, restore_mean=restore_mean).fit(X)
+    # As in scikit-learn, the mean is lost unless it is asked for; nothing else is.
+    expected = X if restore_mean else X - X.mean(axis=0)
+    error = np.abs(model.inverse_transform(model.transform(X)) - expected).max()
+    assert error < max(100 * np.finfo(dtype).eps, 1e-9) * X.max()
+    # No kernel value is lost that theirs has.
+    rbf = {"kernel": "rbf", "gamma": 0.1, "n_components": 3, "fit_inverse_transform": True, "alpha": 1e-3}
+    ours, theirs = KernelPCA(**rbf).fit(iris), sklearn.decomposition.KernelPCA(**rbf).fit(iris)
+    Z = theirs.transform(iris)
+    assert np.allclose(ours.inverse_transform(Z), theirs.inverse_transform(Z), atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_components", [None, 18, 24])
 def test_what_is_shown_is_certified(dtype, n_components):
