@@ -527,3 +527,11 @@ def test_the_randomized_solver_refuses_what_theirs_refuses(iris):
         assert outcomes[0] == outcomes[1], k
     with pytest.warns(PositiveSpectrumWarning):
         KernelPCA(2, kernel="precomputed").fit(K)
+
+
+def test_equal_tiny_points_have_no_variance():
+    X = np.full((6, 2), 1e-227)
+    assert KernelPCA().fit(X).eigenvalues_.shape == (0,)
+    assert not KernelPCA(2).fit(X).eigenvalues_.any()
+    with pytest.raises(ValueError, match="cannot be squared"):
+        KernelPCA().fit(np.arange(12.0).reshape(6, 2) * 1e-227)
