@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 import warnings
 from numbers import Integral, Real
@@ -20,6 +21,11 @@ CONSTRAINTS = {
     "memory": [Interval(Real, 0, None, closed="neither"), str, None],
     "n_jobs": [Integral, None],
     "progress": ["boolean", callable, None],
+}
+
+#: Packages that a warning passes over on its way to the line of the user's that it belongs to.
+CALLERS = {"mercer", "sklearn", "joblib", "dask", "distributed", "pyspark"} | {
+    *("concurrent", "contextlib", "functools", "multiprocessing", "runpy", "threading")
 }
 
 
@@ -39,12 +45,46 @@ def atomic_fit(fit):
     return wrapper
 
 
-def warn(message, category=UserWarning):
-    """Warns, with the line of the caller outside mercer and scikit-learn."""
-    level, frame = 1, sys._getframe(0)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("mercer", "sklearn"):
+#: Texts, classes and places of warnings that were shown.
+_SHOWN = set()
+
+
+def warn(warning):
+    """Warns, with the line of the caller outside mercer and the packages that call estimators.
+
+    ``warning`` is a text, or a warning with numbers. A text must be constant, so that it is shown once per place.
+    """
+    level, frame = 1, sys._getframe()
+    while frame is not None and _package(frame) in CALLERS:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    if frame is None:  # A worker thread or process has no line of the user's.
+        level, frame = 2, sys._getframe(1)
+    # Python itself forgets what it has shown whenever scikit-learn checks an array, which changes filters for a moment.
+    category = type(warning) if isinstance(warning, Warning) else UserWarning
+    place = (str(warning), category, frame.f_code.co_filename, frame.f_lineno)
+    if place in _SHOWN and _is_shown_once(str(warning), category, frame):
+        return
+    warnings.warn(warning, stacklevel=level)
+    _SHOWN.add(place)
+
+
+def _is_shown_once(text, category, frame):
+    """Returns whether the user's filters show this warning once per place, as Python does by default."""
+    module = frame.f_globals.get("__name__", "")
+
+    def matches(message, kind, where, line):
+        named = (message is None or re.match(message, text)) and (where is None or re.match(where, module))
+        return issubclass(category, kind) and named and line in (0, frame.f_lineno)
+
+    actions = (action for action, *rest in warnings.filters if matches(*rest))
+    return next(actions, warnings.defaultaction) in ("default", "module", "once")
+
+
+def _package(frame):
+    """Returns the name of the package that the code of a frame belongs to."""
+    # What `python -m` runs, as joblib does for its workers, is called "__main__".
+    spec = frame.f_globals.get("__spec__")
+    return (spec.name if spec is not None else frame.f_globals.get("__name__", "")).split(".")[0]
 
 
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -17,12 +17,15 @@ class Certificate:
     Attributes
     ----------
     lower, upper : ndarray of shape (n_components,)
-        Bounds of the exact eigenvalue of each component.
+        Bounds of the exact eigenvalue of each component. They contain the value that the estimator shows, also if it is
+        rounded to float32.
     residuals : ndarray of shape (n_components,)
-        The residual ``|A u - lambda u|`` of each component.
+        The residual ``|A u - lambda u|`` of each component, in float64. For a component with eigenvalue zero, an upper
+        bound of it.
     spaces : list of (first, last, angle)
-        Components ``first`` to ``last`` span a space within ``angle`` (radians) of the exact one. An angle of pi/2
-        means that the space is not determined.
+        Components ``first`` to ``last`` span a space within ``angle`` (radians) of the exact one. It includes the
+        rounding of directions in float32, 6e-8 each. An angle of pi/2 means that the space is not determined, as for
+        components without variance, which have no direction.
     missed : float
         An upper bound of all eigenvalues that were not computed.
     reason : str
@@ -61,16 +64,29 @@ class Certificate:
     sentence: str = field(repr=False)
 
     @classmethod
-    def of(cls, model) -> Certificate:
-        """Returns the certificate of a model of the extension module."""
+    def of(cls, model, shown, dtype=None) -> Certificate:
+        """Returns the certificate of a model of the extension module.
+
+        ``shown`` are the eigenvalues that the estimator shows: those of the model in its own dtype, then zeros.
+        ``dtype`` is that of the directions, if it is another.
+        """
         text, sentence = model.certificate()
-        facts, values = json.loads(text), model.eigenvalues
+        facts, values, dtype = json.loads(text), model.eigenvalues, np.dtype(dtype or shown.dtype)
         cost = facts.get("approximation") or {}
+        lower, upper, residuals, spaces = _completed(facts, values, len(shown) - len(values), _smallest(model))
+        if len(shown) > len(values):
+            sentence += f"; components from {len(values) + 1} on count as zero and have no direction"
+        shown, cast = np.asarray(shown, dtype=np.float64), 0.0
+        if dtype == np.float32:
+            cast = float(np.finfo(dtype).eps) / 2
+            sentence += f"; shown in float32, rounded to {cast:.0e}"
+        # The directions of a space are rounded one by one.
+        angles = [(a, b, angle + np.arcsin(min(1.0, cast * np.sqrt(b - a + 1)))) for a, b, angle in spaces]
         return cls(
-            lower=values - np.array(facts["below"], dtype=float),
-            upper=values + np.array(facts["above"], dtype=float),
-            residuals=np.array(facts["residuals"], dtype=float),
-            spaces=[(c["first"], c["last"], float(np.arcsin(min(1.0, c["sine"])))) for c in facts["clusters"]],
+            lower=np.minimum(lower, shown),
+            upper=np.maximum(upper, shown),
+            residuals=residuals,
+            spaces=[(a, b, float(min(angle, np.pi / 2))) for a, b, angle in angles],
             missed=facts["missed"],
             reason=facts["kind"]["by"].replace("_", " "),
             failure=facts["kind"].get("failure", 0.0),
@@ -85,6 +101,31 @@ class Certificate:
 
     def __str__(self) -> str:
         return self.sentence
+
+
+def _completed(facts, values, more, smallest):
+    """Returns bounds, residuals and spaces of the components of a model and of ``more`` ones of eigenvalue zero.
+
+    ``smallest`` is a lower bound of all eigenvalues.
+    """
+    below, above, residuals = (np.array(facts[name], dtype=float) for name in ("below", "above", "residuals"))
+    spaces = [(c["first"], c["last"], float(np.arcsin(min(1.0, c["sine"])))) for c in facts["clusters"]]
+    lower, upper = values - below, values + above
+    if more > 0:
+        k, missed, lowest = len(values), max(facts["missed"], facts["rounding"]), smallest - facts["rounding"]
+        # Off the space of the components, the matrix has no eigenvalue beyond this: with |R| the norm of all residuals,
+        # its eigenvalues there and those of the components are together |R| away from the exact ones (Weyl).
+        size = max(missed + above.sum() + (k + 1) * np.linalg.norm(residuals), -lowest)
+        lower, upper = np.append(lower, np.full(more, lowest)), np.append(upper, np.full(more, missed))
+        residuals = np.append(residuals, np.full(more, size + np.linalg.norm(residuals)))
+        spaces.append((k, k + more - 1, np.pi / 2))
+    return lower, upper, residuals, spaces
+
+
+def _smallest(model):
+    """Returns the smallest eigenvalue of the matrix of a model, 0 if none is negative beyond rounding."""
+    negative = model.negative if model.kind == "kernel_pca" else None
+    return negative.smallest if negative is not None else 0.0
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def one_thread(seed=0) -> Exec:
 
 def pca_state(blocks, number, d, spec):
     """Returns the state of PCA of a part of the data."""
-    state = _mercer.PcaState(d, spec)
+    state = _mercer.PcaState.start(d, spec)
     for block in blocks:
         state.update(rows(block), one_thread())
     return state
@@ -103,7 +103,7 @@ def pca_state(blocks, number, d, spec):
 
 def survey(blocks, number, d, size, seed):
     """Returns the survey of a part of the data."""
-    found = _mercer.Survey(d, size, number)
+    found = _mercer.Survey.start(d, size, number)
     for block in blocks:
         found.update(rows(block), one_thread(seed))
     return found
@@ -125,7 +125,7 @@ def prepare_block(block, basis, start):
 
 def pair(basis, first, second, single_precision):
     """Returns the state of one pair of blocks of a pass, each a number, rows and vectors."""
-    state = _mercer.PassState()
+    state = _mercer.PassState.start()
     blocks = [None if b is None else (b[0], rows(b[1]), ready(b[2])) for b in (first, second)]
     state.update(basis, *blocks, single_precision, one_thread())
     return state
@@ -133,7 +133,7 @@ def pair(basis, first, second, single_precision):
 
 def merge(states):
     """Returns the states merged two by two, in their order. The states themselves do not change."""
-    return _batches.merged([type(s).from_bytes(s.to_bytes()) for s in states])
+    return _batches.merged([type(s)(s.to_bytes()) for s in states])
 
 
 def scores(block, worker):
@@ -198,7 +198,7 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
             wanted = self._landmark_spec(table.d, self._wanted(found.n))
             plan = _mercer.plan(wanted, "points", found.n, table.d, self._options())
             method = Method.LANDMARKS if plan.uses_landmarks else Method.EXACT
-        self._basis = _mercer.LandmarkBasis(spec, found, self._options(draw=True))
+        self._basis = _mercer.LandmarkBasis.choose(spec, found, self._options(draw=True))
         sums = table.reduce(landmark_state, self._basis)
         previous = getattr(self, "_kept_blocks", None)
         if method is Method.EXACT:
@@ -256,8 +256,7 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
             raise
         self._forget()
         self.__dict__.pop("landmarks_", None)
-        count = len(model.eigenvalues)
-        self._take(model, count, count)
+        self._take(model, len(model.eigenvalues))
         self.n_samples_seen_, self.kernel_ = model.n, self._basis.kernel
         self._kernel_source = _gram.Table(self.kernel_)
         self.gamma_ = _gram.gamma_of(self._kernel_source, self.gamma, self.n_features_in_)

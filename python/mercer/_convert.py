@@ -75,7 +75,7 @@ def _pca(ours, theirs):
     total = variance / ratio * (theirs.n_samples_ - 1) if ratio > 0 else 0.0
     _linear_model(ours, theirs, theirs.n_samples_, total)
     _copy(ours, theirs)
-    ours.certificate_ = Certificate.of(ours._model)
+    ours._certify()
 
 
 def _incremental(ours, theirs):
@@ -112,13 +112,15 @@ def _kernel_pca(ours, theirs):
     spectrum, zeros = ours._model.spectrum, np.zeros(len(theirs.eigenvalues_) - ours._kept)
     ours.explained_variance_ = ours._cast(np.concatenate([spectrum.variances, zeros]))
     ours.explained_variance_ratio_ = ours._cast(np.concatenate([spectrum.ratios, zeros]))
-    ours.certificate_ = Certificate.of(ours._model)
+    ours.certificate_ = Certificate.of(ours._model, theirs.eigenvalues_)
     ours._inverse_mean = np.zeros(ours.n_features_in_)
 
 
 def _diagonal(theirs, source, X, ours):
     if isinstance(source, _gram.Given):
         return np.diag(X)
+    if isinstance(source, _gram.Function):
+        return source.diagonal(X, ours._options())
     rows = (X[i : i + 64] for i in range(0, len(X), 64))
     return np.concatenate([np.diag(source.matrix(b, b, ours._options())) for b in rows])
 

@@ -8,7 +8,6 @@ import os
 import numpy as np
 
 from . import _gram, _mercer
-from ._certificate import Certificate
 from ._incremental_pca import IncrementalPCA
 from ._kernel_pca import KernelPCA
 from ._nystroem import Nystroem
@@ -91,14 +90,14 @@ def _pca(model, front):
     estimator = _made(PCA, front, **parameters)
     estimator.set_params(center=center, scale=standardise, whiten=whiten)
     estimator._keep(model, estimator._dtype, width)
-    estimator.n_samples_, estimator.n_components_ = model.n, width
+    estimator.n_samples_, estimator.n_components_ = model.n, estimator._counted(width)
     estimator._fit_svd_solver = "full" if model.route() == "svd" else "covariance_eigh"
     if standardise:
         estimator.scale_ = estimator._cast(location.scale)
     left = min(model.n, d) - width
     divisor = model.n - 1 if center else model.n
     estimator.noise_variance_ = estimator._dtype.type(model.spectrum.discarded / left / divisor if left > 0 else 0.0)
-    estimator.certificate_ = Certificate.of(model)
+    estimator._certify()
     return estimator
 
 
@@ -128,12 +127,11 @@ def _kernel_pca(model, front):
         estimator = _made(KernelPCA, front, n_components=found or None, kernel=kernel, landmarks=len(model.alpha()))
         estimator._keep_landmarks(model)
         return estimator
-    kept = min(found, _width(front, "kept", 0, found)) if "kept" in front else found
-    width = _width(front, "width", kept, model.n)
+    width = _width(front, "width", found, model.n)
     estimator = _made(KernelPCA, front, n_components=width or None, kernel="precomputed" if kernel is None else kernel)
     # The inverse transform is not in the file.
     estimator.fit_inverse_transform = False
-    estimator._take(model, kept, width)
+    estimator._take(model, width)
     estimator.X_fit_ = estimator._cast(model.points(False)) if kernel else np.empty((model.n, 0))
     estimator._kernel_source = _gram.Given() if kernel is None else _gram.Table(kernel)
     estimator.kernel_ = kernel

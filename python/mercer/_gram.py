@@ -23,6 +23,10 @@ PLAIN = {
 BLOCK = 1024
 #: From this many points on, a callable is tested for whether it takes blocks.
 PROBE_FROM = 64
+#: Pairs of points for which a function of two points is also called in the other order.
+SYMMETRY_PAIRS = 64
+#: Larger differences between a matrix and its transpose, relative to its largest value, are not rounding.
+ASYMMETRY = 1e-6
 
 
 class KernelNames(StrOptions):
@@ -113,15 +117,65 @@ class Function:
         else:
             try:
                 K = self._of_pairs(X, Y)
-            except Exception as pairs_error:
-                try:
-                    K = self._of_blocks(X, Y)
-                except Exception as blocks_error:
-                    raise blocks_error from pairs_error
-                self.blocks = True
+            except Exception as error:
+                K = self._of_blocks_after(error, X, Y)
         K = np.ascontiguousarray(K, dtype=np.float64)
         if not np.isfinite(K).all():
             raise ValueError("the kernel function returned NaN or infinite values")
+        return K
+
+    def check_symmetric(self, X, K, rows=None):
+        """Raises an error that names two points for which the order matters. ``K`` is the matrix of ``X``.
+
+        scikit-learn evaluates a function of two points for one half of the pairs only. Of the other half, some are
+        evaluated here. ``rows`` are the numbers of the points, if they are not 0, 1, ...
+        """
+        if self.name is not None or len(K) < 2:
+            return
+        if self.blocks:
+            i, j, _ = most_apart(K)
+            pairs = [(i, j, K[j, i])]
+        else:
+            rng = np.random.default_rng(0)
+            pairs = [rng.choice(len(K), size=2, replace=False) for _ in range(min(len(K), SYMMETRY_PAIRS))]
+            pairs = [(i, j, self._of_pairs(X[[j]], X[[i]])[0, 0]) for i, j in pairs]
+        for i, j, other in pairs:
+            if not abs(K[i, j] - other) <= ASYMMETRY * np.abs(K).max():
+                first, second = (i, j) if rows is None else (rows[i], rows[j])
+                raise ValueError(
+                    f"the kernel function is not symmetric: rows {first} and {second} of X (from 0) give {K[i, j]:.6g} "
+                    f"in one order and {other:.6g} in the other. A kernel must not depend on the order of its arguments"
+                )
+
+    def diagonal(self, X, options):
+        """Returns ``k(x, x)`` for all rows of ``X``, from small blocks, which are checked for symmetry."""
+        values = []
+        for i in range(0, X.shape[0], PROBE_FROM):
+            block = X[i : i + PROBE_FROM]
+            K = self.matrix(block, block, options)
+            self.check_symmetric(block, K, range(i, X.shape[0]))
+            values.append(np.diag(K))
+        return np.concatenate(values)
+
+    def _of_blocks_after(self, error, X, Y):
+        """Returns the values of a function that failed for pairs, if it takes blocks. Else raises the user's error."""
+        try:
+            x, y = (A[[0]] if sp.issparse(A) else A[0] for A in (X, Y))
+            first = np.ndim(self.function(x, y, **self.parameters)) == 0
+        except Exception:
+            first = None
+        if first:  # It takes pairs, and failed for a later one.
+            raise error
+        try:
+            K = self._of_blocks(X, Y)
+        except Exception as of_blocks:
+            # numpy raises these for arrays with another number of dimensions than the function is written for.
+            shape = (AttributeError, IndexError, TypeError, ValueError)
+            if first is False or (isinstance(error, shape) and not isinstance(of_blocks, shape)):
+                raise of_blocks from error
+            error.add_note(f"called for blocks of points, the kernel function raised {of_blocks!r}")
+            raise error from None
+        self.blocks = True
         return K
 
     def _of_pairs(self, X, Y):
@@ -135,6 +189,17 @@ class Function:
                 f"{Y.shape[0]} points; it must return shape ({X.shape[0]}, {Y.shape[0]})"
             )
         return K
+
+
+def most_apart(K):
+    """Returns where a matrix differs most from its transpose, and by how much."""
+    worst = (0, 0, 0.0)
+    for start in range(0, len(K), BLOCK):
+        apart = np.abs(K[start : start + BLOCK] - K.T[start : start + BLOCK])
+        i, j = np.unravel_index(np.argmax(apart), apart.shape)
+        if apart[i, j] > worst[2]:
+            worst = (start + int(i), int(j), float(apart[i, j]))
+    return worst
 
 
 def source(kernel, n_features, *, gamma=None, degree=None, coef0=None, params=None):

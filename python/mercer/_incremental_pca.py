@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from . import _batches, _data, _mercer, _spec
 from ._base import atomic_fit
-from ._certificate import Certificate
 from ._exec import Exec, threads
 from ._linear_model import LinearModel
 
@@ -215,10 +214,10 @@ class IncrementalPCA(LinearModel):
                 raise ValueError(
                     "a model that was read or converted has no sums to add batches to: call fit to start again"
                 )
-            self._state = _mercer.PcaState(X.shape[1], self._state_spec())
+            self._state = _mercer.PcaState.start(X.shape[1], self._state_spec())
             self._began, self._dtype = self.method, np.dtype(X.dtype)
         # A copy, so that an update that fails leaves the estimator unchanged.
-        state = _mercer.PcaState.from_bytes(self._state.to_bytes()) if finish else self._state
+        state = _mercer.PcaState(self._state.to_bytes()) if finish else self._state
         self._compute(X, lambda options: state.update(X, options))
         self._state, self._dtype = state, np.promote_types(self._dtype, X.dtype)
         return self._finish() if finish else self
@@ -245,7 +244,7 @@ class IncrementalPCA(LinearModel):
             facts |= {"mean": state.mean, "scale": [1.0] * d, "center": True, "standardise": False, "whiten": False}
             self._keep(_mercer.pca_model(facts), self._dtype)
             self.noise_variance_ = self._dtype.type(0.0)
-        self.certificate_ = Certificate.of(self._model)
+        self._certify()
         self._mean64, self._var64 = np.asarray(state.mean), np.asarray(state.squares) / n
         self.var_ = self._cast(self._var64)
         return self

@@ -6,9 +6,10 @@ import copy
 from numbers import Integral, Real
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.exceptions import NotFittedError, PositiveSpectrumWarning
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +18,7 @@ from . import _batches, _data, _gram, _mercer, _spec
 from ._base import CONSTRAINTS, Estimator, atomic_fit, warn
 from ._certificate import Certificate, Plan
 from ._landmarks import ByLandmarks
+from .exceptions import AsymmetricMatrixWarning, IndefiniteKernelWarning
 
 #: Eigenvalues below this share of the largest count as zero, as in scikit-learn.
 ZERO = {"float64": 1e-12, "float32": 2e-7}
@@ -63,7 +65,8 @@ class KernelPCA(ByLandmarks, Estimator):
         Whether to learn the inverse transform, by ridge regression of the points on their scores.
     eigen_solver : {'auto', 'dense', 'arpack', 'randomized'}, default='auto'
         ``'dense'`` computes all eigenpairs of the stored Gram matrix. The others choose the method, see :meth:`plan`.
-        All are exact.
+        All are exact. ``'randomized'`` refuses, as in scikit-learn, a Gram matrix with a negative eigenvalue of larger
+        magnitude than those of the components.
     tol : float, default=0
         Largest residual, relative to the largest eigenvalue. 0 means 1e-6, which makes eigenvalues accurate to about
         1e-12. 1e-3 is enough for a plot. A tolerance makes ``landmarks='auto'`` exact; a fit by landmarks does not use
@@ -101,15 +104,19 @@ class KernelPCA(ByLandmarks, Estimator):
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues of the centred Gram matrix, decreasing.
+        Eigenvalues of the centred Gram matrix, decreasing. As in scikit-learn, those below 1e-12 of the largest (2e-7
+        for float32) count as zero.
     eigenvectors_ : ndarray of shape (n_samples, n_components)
-        Unit eigenvectors of the centred Gram matrix; the entry of largest magnitude of each is positive.
+        Unit eigenvectors of the centred Gram matrix; the entry of largest magnitude of each is positive. A component
+        with eigenvalue zero has no direction: its vector is any that is orthogonal to the others. In float32 entries
+        are rounded, by up to 6e-8 of their size.
     explained_variance_ : ndarray of shape (n_components,)
         Variance of the scores, with divisor n - 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the total variance, which is the trace of the centred Gram matrix.
     certificate_ : Certificate
-        Error bounds of the eigenvalues and directions.
+        Error bounds of the eigenvalues and directions, one for each of ``eigenvalues_``. For a kernel function they are
+        bounds for the matrix that the function returned.
     kernel_ : str or None
         The kernel with numbers for all parameters; None for kernel functions and precomputed matrices.
     gamma_ : float
@@ -381,7 +388,9 @@ class KernelPCA(ByLandmarks, Estimator):
         source.probe(X)
         _, stored = self._plan_function(spec, n, options)
         if stored:
-            return _mercer.fit_gram(spec, _symmetric(source.matrix(X, X, options)), options)
+            K = source.matrix(X, X, options)
+            source.check_symmetric(X, K)
+            return _mercer.fit_gram(spec, _symmetric(K), options)
 
         def apply(vectors, is_cancelled):
             images = np.empty_like(vectors)
@@ -391,8 +400,7 @@ class KernelPCA(ByLandmarks, Estimator):
                 images[:, i : i + _gram.BLOCK] = vectors @ source.matrix(X[i : i + _gram.BLOCK], X, options).T
             return images
 
-        blocks = (X[i : i + 64] for i in range(0, n, 64))
-        diagonal = np.concatenate([np.diag(source.matrix(b, b, options)) for b in blocks])
+        diagonal = source.diagonal(X, options)
         return _mercer.fit_operator(self._operator_spec(n), apply, diagonal, options)
 
     def _keep(self, model, shape):
@@ -402,21 +410,23 @@ class KernelPCA(ByLandmarks, Estimator):
         largest = values[0] if len(values) else 0.0
         self._warn_of_negative(model, n, largest, kind)
         kept = int(np.sum(values > ZERO[kind] * largest))
+        if kept < len(values):
+            model = model.first(kept)
         fixed = isinstance(self.n_components, Integral) and not self.remove_zero_eig
-        self._take(model, kept, min(self.n_components, n) if fixed else kept)
+        self._take(model, min(self.n_components, n) if fixed else kept)
 
-    def _take(self, model, kept, width):
-        """Sets the attributes from the first ``kept`` components, completed to ``width`` by ones of eigenvalue zero."""
-        values, vectors = model.eigenvalues[:kept], model.vectors()[:, :kept]
-        values = np.append(values, np.zeros(width - kept))
-        if width > kept:
+    def _take(self, model, width):
+        """Sets the attributes from a model, completed to ``width`` components by ones of eigenvalue zero."""
+        vectors, spectrum = model.vectors(), model.spectrum
+        self._model, self._kept = model, vectors.shape[1]
+        if width > self._kept:
             vectors = _mercer.complete_axes(np.ascontiguousarray(vectors.T), width).T
-        self._model, self._kept = model, kept
-        self.eigenvalues_, self.eigenvectors_ = self._cast(values), self._cast(vectors)
-        spectrum, zeros = model.spectrum, np.zeros(len(values) - kept)
-        self.explained_variance_ = self._cast(np.concatenate([spectrum.variances[:kept], zeros]))
-        self.explained_variance_ratio_ = self._cast(np.concatenate([spectrum.ratios[:kept], zeros]))
-        self.certificate_ = Certificate.of(model)
+        zeros = np.zeros(width - self._kept)
+        self.eigenvectors_ = self._cast(vectors)
+        self.eigenvalues_ = self._cast(np.append(model.eigenvalues, zeros))
+        self.explained_variance_ = self._cast(np.append(spectrum.variances, zeros))
+        self.explained_variance_ratio_ = self._cast(np.append(spectrum.ratios, zeros))
+        self.certificate_ = Certificate.of(model, self.eigenvalues_)
 
     def _warn_of_negative(self, model, n, largest, kind):
         """Raises an error if components with negative eigenvalues are wanted, and warns if there are any."""
@@ -427,24 +437,34 @@ class KernelPCA(ByLandmarks, Estimator):
         ratio, size = NEGATIVE[kind]
         if smallest > -ratio * largest or smallest > -size:
             return
-        wanted = n if self.n_components is None else self._wanted(n)
-        if isinstance(wanted, Integral) and wanted > n - count:
+        wanted, most = n if self.n_components is None else self._wanted(n), n - count
+        remedy = f"Use n_components={most} or less."
+        if self.eigen_solver == "randomized":
+            # As in scikit-learn, where this solver takes eigenvalues by magnitude.
+            most = int(np.sum(model.eigenvalues >= -smallest))
+            remedy = "Use another eigen_solver, which takes the largest."
+        if isinstance(wanted, Integral) and wanted > most:
             ratio = -smallest / largest if largest else np.inf
             raise ValueError(
                 f"There are significant negative eigenvalues ({ratio:g} of the maximum positive). Either "
                 "the matrix is not PSD, or there was an issue while computing the eigendecomposition of the matrix. "
-                f"Use n_components={n - count} or less."
+                f"{remedy}"
             )
         warn(
-            f"the kernel is not positive semi-definite: {count} of {n} eigenvalues of the centred Gram matrix are "
-            f"negative; the smallest is {smallest:.3g}, the largest {largest:.3g}, and the negative ones have "
-            f"{negative.share:.1%} of the sum of magnitudes",
-            PositiveSpectrumWarning,
+            IndefiniteKernelWarning(
+                "the kernel is not positive semi-definite: the centred Gram matrix has negative eigenvalues. They have "
+                "no components, and shares of the variance are of the sum of the magnitudes of all eigenvalues",
+                negative=count,
+                n=n,
+                smallest=smallest,
+                largest=float(largest),
+                share=negative.share,
+            )
         )
 
     def _scores_of_fitted(self):
         scores = np.zeros((len(self.eigenvectors_), len(self.eigenvalues_)), dtype=self._dtype)
-        scores[:, : self._kept] = self._model.scores()[:, : self._kept]
+        scores[:, : self._kept] = self._model.scores()
         return scores
 
     def transform(self, X):
@@ -466,7 +486,7 @@ class KernelPCA(ByLandmarks, Estimator):
     def _scores(self, X):
         found = self._compute(X, lambda options: self._transform(X, options))
         scores = np.zeros((X.shape[0], len(self.eigenvalues_)), dtype=np.result_type(X.dtype, self._dtype))
-        scores[:, : self._kept] = found[:, : self._kept]
+        scores[:, : self._kept] = found
         return scores
 
     def _transform(self, X, options):
@@ -489,9 +509,8 @@ class KernelPCA(ByLandmarks, Estimator):
                 f"{options.memory / 1e6:.0f} MB; fit fewer points or raise memory"
             )
         K = self._kernel_source.matrix(scores, scores, options)
-        K.flat[:: n + 1] += self.alpha
         self._inverse_mean = X.mean(axis=0, dtype=np.float64) if self.restore_mean else np.zeros(X.shape[1])
-        self.dual_coef_ = self._cast(np.linalg.solve(K, X - self._inverse_mean))
+        self.dual_coef_ = self._cast(_ridge(K, self.alpha, X - self._inverse_mean, np.finfo(self._dtype).eps))
         self.X_transformed_fit_ = scores
 
     def inverse_transform(self, X):
@@ -549,7 +568,7 @@ class KernelPCA(ByLandmarks, Estimator):
         if not isinstance(self.landmarks, Integral | str | None):  # the model file has the landmarks
             shown = copy.copy(self)
             shown.landmarks = len(self.landmarks_)
-        return {**super(KernelPCA, shown)._front(), "width": len(self.eigenvalues_), "kept": self._kept}
+        return {**super(KernelPCA, shown)._front(), "width": len(self.eigenvalues_)}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -563,16 +582,29 @@ class KernelPCA(ByLandmarks, Estimator):
         return self.eigenvalues_.shape[0]
 
 
+def _ridge(K, alpha, Y, eps):
+    """Returns ``(K + alpha I)^-1 Y``, for K of values that are accurate to ``eps``. It may change K.
+
+    What Y has outside the range of K, such as the mean of the data for a linear kernel, is divided by alpha and then
+    multiplied by the rounding of K. If alpha is so small that this would show, it is left out, as in the limit of a
+    small alpha.
+    """
+    if alpha > eps ** (2 / 3) * np.linalg.norm(K):
+        K.flat[:: len(K) + 1] += alpha
+        return np.linalg.solve(K, Y)
+    values, vectors = scipy.linalg.eigh(K, overwrite_a=True)
+    kept = values > 16 * eps * np.abs(values).max(initial=0.0)
+    values, vectors = values[kept], vectors[:, kept]
+    return vectors @ ((vectors.T @ Y) / (values + alpha)[:, None])
+
+
 def _symmetric(K):
     """Returns the mean of a matrix and its transpose. Warns if they differ by more than rounding."""
     K = np.ascontiguousarray(K, dtype=np.float64)
-    steps = range(0, len(K), _gram.BLOCK)
-    apart = max((np.abs(K[i : i + _gram.BLOCK] - K.T[i : i + _gram.BLOCK]).max() for i in steps), default=0.0)
-    if not apart > 0.0:
+    row, column, difference = _gram.most_apart(K)
+    if not difference > 0.0:
         return K
-    if apart > 1e-6 * max(np.abs(K[i : i + _gram.BLOCK]).max() for i in steps):
-        warn(
-            f"the Gram matrix is not symmetric (it differs from its transpose by up to {apart:.3g}); the mean of both "
-            "is used"
-        )
+    if difference > _gram.ASYMMETRY * max(K.max(), -K.min()):
+        text = "the Gram matrix is not symmetric; the mean of the matrix and its transpose is used"
+        warn(AsymmetricMatrixWarning(text, row=row, column=column, difference=difference))
     return (K + K.T) / 2

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from . import _batches, _data, _gram, _mercer, _spec
 from ._base import atomic_fit, warn
 from ._certificate import Certificate
+from .exceptions import LandmarkWarning
 
 #: The library's names of the ways to choose landmarks.
 SELECTIONS = {"kmeans": "k_means", "uniform": "uniform", "rpcholesky": "rp_cholesky"}
@@ -98,7 +99,7 @@ class ByLandmarks:
         if fresh:
             first, batches = _batches.head(batches, self._first_rows())
             self._start(first, options)
-        sums = _mercer.LandmarkState.from_bytes(self._sums.to_bytes())
+        sums = _mercer.LandmarkState(self._sums.to_bytes())
         for batch in batches:
             self._compute(batch, functools.partial(sums.update, self._basis, batch))
         self._sums = sums
@@ -140,13 +141,14 @@ class ByLandmarks:
                 "kernel PCA of data that comes in batches needs landmarks: set landmarks to a number or to points"
             )
         self._dtype = first.dtype
-        survey = _mercer.Survey(first.shape[1], _mercer.LandmarkBasis.sample_size(spec), 0)
+        survey = _mercer.Survey.start(first.shape[1], _mercer.LandmarkBasis.sample_size(spec), 0)
         self._compute(first, lambda options: survey.update(first, options))
-        self._basis = _mercer.LandmarkBasis(spec, survey, options)
+        self._basis = _mercer.LandmarkBasis.choose(spec, survey, options)
         self._sums, self._started = self._basis.state(), spec
         if isinstance(self.landmarks, Integral) and self._basis.landmarks < self.landmarks:
-            found = self._basis.landmarks
-            warn(f"the first rows give only {found} landmarks, not {self.landmarks}: start with more rows")
+            text = "the first rows give fewer landmarks than requested: start with more rows"
+            found, wanted = self._basis.landmarks, int(self.landmarks)
+            warn(LandmarkWarning(text, landmarks=found, requested=wanted, trace_share=None, trace_error=None))
 
     def _keep_landmarks(self, model):
         """Sets the attributes from a model by landmarks."""
@@ -157,17 +159,19 @@ class ByLandmarks:
         spectrum = model.spectrum
         self.explained_variance_ = self._cast(spectrum.variances)
         self.explained_variance_ratio_ = self._cast(spectrum.ratios)
-        self.certificate_ = Certificate.of(model)
+        self.certificate_ = Certificate.of(model, self.eigenvalues_)
         self.landmarks_, self.n_samples_seen_ = self._cast(model.points(False)), model.n
         self._kernel_source = _gram.Table(model.kernel)
         self.kernel_ = model.kernel
         self.gamma_ = _gram.gamma_of(self._kernel_source, self.gamma, self.landmarks_.shape[1])
         reached = self.certificate_.trace_share
         if self.trace_error is not None and reached > self.trace_error:
-            warn(
-                f"{len(self.landmarks_)} landmarks leave {reached:.2g} of the variance, more than trace_error="
-                f"{self.trace_error:g}: start with more rows, or raise trace_error if there are 4,000 landmarks"
+            text = (
+                "the landmarks leave out more of the variance than trace_error allows: start with more rows, or raise "
+                "trace_error if there are 4,000 landmarks"
             )
+            found, allowed = len(self.landmarks_), float(self.trace_error)
+            warn(LandmarkWarning(text, landmarks=found, requested=None, trace_share=reached, trace_error=allowed))
 
 
 def _landmarks_of(approx):

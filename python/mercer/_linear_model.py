@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _mercer
 from ._base import Estimator
+from ._certificate import Certificate
 
 
 class LinearModel(Estimator):
@@ -25,6 +26,11 @@ class LinearModel(Estimator):
         self.explained_variance_ = self._cast(np.append(spectrum.variances, np.zeros(more)))
         self.explained_variance_ratio_ = self._cast(np.append(spectrum.ratios, np.zeros(more)))
         self.singular_values_ = self._cast(np.sqrt(np.append(model.eigenvalues, np.zeros(more))))
+
+    def _certify(self):
+        """Sets the certificate of the components as they are shown."""
+        values = np.asarray(self.singular_values_, dtype=np.float64) ** 2
+        self.certificate_ = Certificate.of(self._model, values, self._dtype)
 
     def _deviations(self, variances):
         """Returns what whitened scores are divided by; components without variance get scores of 0."""

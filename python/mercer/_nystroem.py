@@ -14,15 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _gram, _mercer, _spec
 from ._base import Estimator, atomic_fit, warn
-
-#: Lower limit of the eigenvalues of the kernel matrix of the landmarks, as in scikit-learn.
-LEAST = 1e-12
+from ._exec import Exec
+from ._kernel_pca import NEGATIVE, ZERO, _symmetric
+from .exceptions import IndefiniteKernelWarning
 
 
 class Nystroem(Estimator):
     """Approximate features of a kernel, from a sample of the training points.
 
     The features z satisfy ``z(x).z(y) = k(x, y)`` approximately, and exactly if x or y is a sampled point.
+
+    Eigenvalues of the kernel matrix of the sampled points below 1e-12 of the largest count as zero, so that features of
+    a linear kernel follow the units of the data. If the kernel is not positive semi-definite, no features have these
+    products: the negative eigenvalues are dropped, a warning says so, and the products of the features of the sampled
+    points are the positive part of their kernel matrix.
 
     Parameters
     ----------
@@ -50,7 +55,8 @@ class Nystroem(Estimator):
     component_indices_ : ndarray of shape (n_components,)
         Indices of the sampled points in the training data.
     normalization_ : ndarray of shape (n_components, n_components)
-        The inverse square root of the kernel matrix of the sampled points.
+        The inverse square root of the kernel matrix of the sampled points, without its eigenvalues that are zero or
+        negative.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -134,16 +140,18 @@ class Nystroem(Estimator):
         self._kernel_source = self._bound(self._source(X.shape[1]), X)
         if self._kernel_source.text is not None:
             self._kernel_source.check(X)
-        K = self._compute(X, lambda options: self._among(basis, options))
+        K = self._compute(X, lambda options: self._among(basis, chosen, options))
         self._dtype = X.dtype
         # In float64, because the inverses of small eigenvalues are large.
-        self._root = _inverse_root(K, self._kernel_source)
+        self._root = self._inverse_root(basis, K, chosen)
+        if isinstance(self._kernel_source, _gram.Given):
+            self._root = self._root[chosen]
         self.normalization_ = self._cast(self._root)
         self.components_, self.component_indices_ = basis, chosen
         self._n_features_out = m
         return self
 
-    def _among(self, basis, options):
+    def _among(self, basis, chosen, options):
         if isinstance(self._kernel_source, _gram.Given):
             K = basis.toarray() if sp.issparse(basis) else basis
             if K.shape[0] != K.shape[1]:
@@ -151,10 +159,42 @@ class Nystroem(Estimator):
                     "kernel='precomputed' needs the square kernel matrix of the sampled points: X of shape "
                     f"{K.shape} is not square"
                 )
-            return np.asarray(K, dtype=np.float64)
+            # The rows were drawn; the columns are in the order of the points.
+            return _symmetric(K[np.argsort(chosen)])
         if isinstance(self._kernel_source, _gram.Function):
             self._kernel_source.probe(basis)
         return self._kernel_source.matrix(basis, basis, options)
+
+    def _inverse_root(self, basis, K, rows):
+        """Returns the inverse square root of the positive part of the kernel matrix of the sampled points."""
+        source = self._kernel_source
+        # Values that the user computes from float32 are accurate to float32.
+        kind = "float32" if source.text is None and basis.dtype == np.float32 else "float64"
+        # In a unit near to the largest entry, whose root is a power of two.
+        largest = np.abs(K).max()
+        unit = 2.0 ** np.floor(np.log2(largest) / 2) if largest > 0 else 1.0
+        values, vectors = _eigenpairs((K + K.T) / 2 / unit / unit, source)
+        smallest, largest = values.min(), values.max()
+        indefinite = smallest < -NEGATIVE[kind][0] * max(largest, 0.0)
+        # For few points, a function of pairs is not called more often than by scikit-learn, whose tests count that.
+        if isinstance(source, _gram.Function) and (indefinite or source.blocks or len(K) >= _gram.PROBE_FROM):
+            source.check_symmetric(basis, K, rows)
+        if indefinite:
+            negative = values < 0
+            warn(
+                IndefiniteKernelWarning(
+                    "the kernel is not positive semi-definite: the kernel matrix of the sampled points has negative "
+                    "eigenvalues, and the features represent its positive part",
+                    negative=int(negative.sum()),
+                    n=len(values),
+                    smallest=float(smallest) * unit * unit,
+                    largest=float(largest) * unit * unit,
+                    share=float(-values[negative].sum() / np.abs(values).sum()),
+                )
+            )
+        kept = values > ZERO[kind] * max(largest, 0.0)
+        vectors = vectors[:, kept]
+        return (vectors / np.sqrt(values[kept]) / unit) @ vectors.T
 
     def _source(self, n_features):
         given = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
@@ -231,15 +271,11 @@ def _dense(X):
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
 
 
-def _inverse_root(K, source):
-    """Returns ``K^(-1/2)``; negative eigenvalues keep their signs, as in scikit-learn."""
+def _eigenpairs(K, source):
+    """Returns the eigenvalues of a symmetric matrix and its unit eigenvectors, a column per eigenvalue."""
     if source.text is None or not source.parsed.is_psd:
-        u, s, v = np.linalg.svd(K)
-        return (u / np.sqrt(np.maximum(s, LEAST))) @ v
+        return np.linalg.eigh(K)
     m = len(K)
-    zero, one = np.zeros(m).tolist(), np.ones(m).tolist()
-    from ._exec import Exec
-
-    found = _mercer.fit_scatter(_spec.pca(center=False), (K + K.T) / 2, zero, one, m, Exec(memory=1 << 62))
-    axes = found.axes()
-    return (axes.T / np.sqrt(np.maximum(found.eigenvalues, LEAST))) @ axes
+    at = np.zeros(m).tolist(), np.ones(m).tolist()
+    found = _mercer.fit_scatter(_spec.pca(center=False), K, *at, m, Exec(memory=1 << 62))
+    return found.eigenvalues, found.axes().T

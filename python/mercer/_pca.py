@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _batches, _data, _mercer, _spec
 from ._base import CONSTRAINTS, atomic_fit
-from ._certificate import Certificate, Plan
+from ._certificate import Plan
 from ._linear_model import LinearModel
 from ._minka import minka
 
@@ -82,7 +82,7 @@ class PCA(LinearModel):
     scale_ : ndarray of shape (n_features,)
         The standard deviations that features are divided by, with ``scale=True``.
     n_components_ : int
-        The number of components.
+        The number of components; a NumPy integer if it follows from a share or from ``'mle'``.
     n_samples_ : int
         The number of samples.
     noise_variance_ : float
@@ -248,7 +248,7 @@ class PCA(LinearModel):
         """Fits to batches, each of which is read once."""
         state, dtype = None, None
         for batch in _batches.of(self, X):
-            state = state or _mercer.PcaState(batch.shape[1], self._stream_spec())
+            state = state or _mercer.PcaState.start(batch.shape[1], self._stream_spec())
             self._compute(batch, functools.partial(state.update, batch))
             dtype = batch.dtype if dtype is None else np.promote_types(dtype, batch.dtype)
         if state is None:
@@ -298,7 +298,7 @@ class PCA(LinearModel):
     def _keep_fit(self, model, shape, dtype):
         """Sets the attributes from a model of data of this shape."""
         self._keep(model, dtype)
-        self.n_samples_, self.n_components_ = shape[0], len(self.components_)
+        self.n_samples_, self.n_components_ = shape[0], self._counted(len(self.components_))
         if self.scale:
             self.scale_ = self._cast(self._scale)
         elif hasattr(self, "scale_"):
@@ -307,7 +307,14 @@ class PCA(LinearModel):
         divisor = shape[0] - 1 if self.center else shape[0]
         noise = model.spectrum.discarded / left / divisor if left else 0.0
         self.noise_variance_ = self._dtype.type(noise)
-        self.certificate_ = Certificate.of(model)
+        self._certify()
+
+    def _counted(self, count):
+        """Returns a number of components in the type that scikit-learn has: as given, NumPy's if it was computed."""
+        wanted = self.n_components
+        if wanted is None:
+            return count
+        return type(wanted)(count) if isinstance(wanted, Integral) else np.int64(count)
 
     def _decompose(self, X, count, solver, options):
         sparse = sp.issparse(X)

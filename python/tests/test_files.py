@@ -10,6 +10,8 @@ import sklearn.decomposition
 import sklearn.kernel_approximation
 from mercer import PCA, IncrementalPCA, KernelPCA, Nystroem
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 SAVED = [
     PCA(3),
@@ -280,3 +282,36 @@ def test_a_notebook_shows_a_card(iris):
     assert "KernelPCA" in KernelPCA(3)._repr_html_()
     for other in (PCA(2), IncrementalPCA(2), Nystroem(n_components=5)):
         ElementTree.fromstring(other.fit(iris)._repr_html_())
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *SAVED,
+        PCA(0.9),
+        KernelPCA(2, kernel="rbf", landmarks=20),
+        KernelPCA(2, kernel="additive_chi2"),
+        KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
+        IncrementalPCA(2, method="moments"),
+        make_pipeline(StandardScaler(), KernelPCA(2, kernel="rbf")),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.PositiveSpectrumWarning")
+def test_skops_reads_what_it_writes(iris, estimator):
+    from skops.io import dumps, get_untrusted_types, loads
+
+    X = data(estimator, iris)
+    fitted = clone(estimator).fit(X)
+    if hasattr(fitted, "partial_fit"):
+        fitted.partial_fit(X)
+    written = dumps(fitted)
+    named = get_untrusted_types(data=written)
+    assert all(name.startswith("mercer.") or name == "numpy.dtype" for name in named)
+    loaded = loads(written, trusted=named)
+    assert (loaded.transform(X) == fitted.transform(X)).all()
+    if hasattr(fitted, "certificate_"):
+        assert str(loaded.certificate_) == str(fitted.certificate_)
+        assert (loaded.certificate_.lower == fitted.certificate_.lower).all()
+    if hasattr(fitted, "partial_fit"):
+        assert (loaded.partial_fit(X).transform(X) == fitted.partial_fit(X).transform(X)).all()

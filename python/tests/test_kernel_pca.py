@@ -121,6 +121,61 @@ def test_errors_of_a_function_come_out_as_they_are(rng):
         KernelPCA(2, kernel=fails_later, memory="100M").fit(rng.normal(size=(2500, 3)))
 
 
+def test_the_error_of_a_pair_function_comes_out_as_it_is(rng):
+    class Mine(Exception):
+        pass
+
+    calls = []
+
+    def fails_at_once(a, b):
+        a @ b  # not for blocks
+        raise Mine("the real reason")
+
+    def fails_later(a, b):
+        calls.append(1)
+        if len(calls) > 20:
+            raise RuntimeError("mine")
+        return float(a @ b)
+
+    def of_blocks(X, Y):
+        if X.shape[1] == 3:  # not for pairs
+            raise Mine("the real reason")
+
+    for rows in (8, 100):
+        X = rng.normal(size=(rows, 3))
+        for function, kind, text in (
+            (fails_at_once, Mine, "the real reason"),
+            (fails_later, RuntimeError, "mine"),
+            (of_blocks, Mine, "the real reason"),
+        ):
+            calls.clear()
+            with pytest.raises(kind, match=text):
+                KernelPCA(2, kernel=function).fit(X)
+
+
+def test_a_function_that_is_not_symmetric_is_refused_with_the_pair(rng):
+    def blocks(X, Y):
+        return X[:, :1] - Y[:, :1].T
+
+    def nearly(X, Y):
+        return X @ Y.T + 1e-3 * (X[:, :1] - Y[:, :1].T)
+
+    X = rng.normal(size=(100, 3))
+    for rows in (X, X[:8]):
+        for function in (lambda a, b: float(a[0] - b[0]), lambda a, b: float(a @ b + a[0]), blocks, nearly):
+            with pytest.raises(ValueError, match=r"not symmetric: rows \d+ and \d+ of X .* give .* in one order and"):
+                KernelPCA(2, kernel=function).fit(rows)
+    with pytest.raises(ValueError, match="not symmetric") as found:
+        KernelPCA(2, kernel=blocks).fit(X)
+    words = str(found.value).split()
+    i, j = (int(words[words.index("rows") + at]) for at in (1, 3))
+    values = [float(words[at + 1]) for at, word in enumerate(words) if word in ("give", "and")][1:]
+    assert np.allclose(values, [X[i, 0] - X[j, 0], X[j, 0] - X[i, 0]], rtol=1e-5)
+    # Also where the matrix is not stored.
+    with pytest.raises(ValueError, match="not symmetric"):
+        KernelPCA(2, kernel=nearly, memory="100M").fit(rng.normal(size=(2500, 3)))
+
+
 def test_functions_on_sparse_data(rng):
     X = sp.random_array((100, 6), density=0.5, rng=rng, format="csr")
 
@@ -309,8 +364,13 @@ def test_indefinite_kernels_are_reported_for_every_solver_and_number(iris):
     # P5
     for solver in ("auto", "dense", "arpack", "randomized"):
         for k in (2, 60):
+            args = {"kernel": "sigmoid", "gamma": 0.05, "coef0": -1, "eigen_solver": solver}
+            if solver == "randomized":  # as theirs: a negative eigenvalue is larger than the positive ones
+                with pytest.raises(ValueError, match="significant negative eigenvalues .* another eigen_solver"):
+                    KernelPCA(k, **args).fit(iris)
+                continue
             with pytest.warns(PositiveSpectrumWarning, match="negative"):
-                KernelPCA(k, kernel="sigmoid", gamma=0.05, coef0=-1, eigen_solver=solver).fit(iris)
+                KernelPCA(k, **args).fit(iris)
         with pytest.raises(ValueError, match="significant negative eigenvalues"):
             KernelPCA(kernel="sigmoid", gamma=0.05, coef0=-1, eigen_solver=solver).fit(iris)
 
@@ -371,3 +431,107 @@ def test_nystroem_with_all_points_is_exact(iris):
     assert (ours.component_indices_ == theirs.component_indices_).all()
     a, b = ours.transform(iris), theirs.transform(iris)
     assert np.allclose(a @ a.T, b @ b.T, atol=1e-8)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 1e3, 1e8])
+@pytest.mark.parametrize("n_components", [None, 4])
+def test_a_linear_inverse_restores_the_mean(iris, shift, n_components):
+    X = iris + shift
+    args = {"fit_inverse_transform": True, "alpha": 1e-9, "restore_mean": True}
+    model = KernelPCA(n_components, **args).fit(X)
+    for scores in (model.transform(X), model.fit_transform(X)):
+        assert np.abs(model.inverse_transform(scores) - X).max() < 1e-6 * np.ptp(X) + 1e-15 * shift
+    # The mean itself has scores of 0.
+    zero = np.zeros((1, model.X_transformed_fit_.shape[1]))
+    assert np.allclose(model.inverse_transform(zero), X.mean(axis=0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("unit", [1.0, 1e4, 1e8])
+@pytest.mark.parametrize("restore_mean", [False, True])
+def test_the_ridge_of_an_inverse_may_be_below_rounding(iris, dtype, unit, restore_mean):
+    X = (iris * unit).astype(dtype)
+    model = KernelPCA(fit_inverse_transform=True, alpha=1e-9, restore_mean=restore_mean).fit(X)
+    # As in scikit-learn, the mean is lost unless it is asked for; nothing else is.
+    expected = X if restore_mean else X - X.mean(axis=0)
+    error = np.abs(model.inverse_transform(model.transform(X)) - expected).max()
+    assert error < max(100 * np.finfo(dtype).eps, 1e-9) * X.max()
+    # No kernel value is lost that theirs has.
+    rbf = {"kernel": "rbf", "gamma": 0.1, "n_components": 3, "fit_inverse_transform": True, "alpha": 1e-3}
+    ours, theirs = KernelPCA(**rbf).fit(iris), sklearn.decomposition.KernelPCA(**rbf).fit(iris)
+    Z = theirs.transform(iris)
+    assert np.allclose(ours.inverse_transform(Z), theirs.inverse_transform(Z), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_components", [None, 18, 24])
+def test_what_is_shown_is_certified(dtype, n_components):
+    X = np.random.default_rng(0).normal(size=(24, 3)).astype(dtype)
+    model = KernelPCA(n_components, kernel="rbf", gamma=1e-3).fit(X)
+    c, k = model.certificate_, len(model.eigenvalues_)
+    assert len(c.lower) == len(c.upper) == len(c.residuals) == k == model.eigenvectors_.shape[1]
+    assert c.spaces[-1][1] == k - 1
+    assert (c.lower <= model.eigenvalues_).all()
+    assert (model.eigenvalues_ <= c.upper).all()
+    K = rbf_kernel(X.astype(np.float64), gamma=1e-3)
+    values, vectors = naive(K, 24)
+    noise = 1e-13 * values[0]
+    assert (c.lower <= values[:k] + noise).all()
+    assert (values[:k] - noise <= c.upper).all()
+    assert k == 24 or values[k] <= c.missed + noise
+    for first, last, bound in c.spaces:
+        if bound < np.pi / 2:
+            found = model.eigenvectors_[:, first : last + 1].astype(np.float64)
+            # The noise of the reference, by its gap.
+            near = np.delete(values, range(first, last + 1))
+            gap = np.abs(values[first : last + 1, None] - near).min()
+            assert angle(vectors[:, first : last + 1], found) <= np.sin(bound) + noise / gap
+    # A component without variance has no direction, and its vector is made up.
+    (zeros,) = np.nonzero(model.eigenvalues_ == 0)
+    for i in zeros:
+        assert [bound for first, last, bound in c.spaces if first <= i <= last] == [np.pi / 2]
+    assert ("no direction" in str(c)) == bool(len(zeros))
+    assert ("float32" in str(c)) == (dtype == np.float32)
+    H = np.eye(24) - 1 / 24
+    residuals = np.linalg.norm(H @ K @ H @ model.eigenvectors_ - model.eigenvectors_ * model.eigenvalues_, axis=0)
+    assert (residuals <= c.residuals + c.rounding + (2e-7 if dtype == np.float32 else 1e-15) * values[0]).all()
+    if dtype == np.float32:
+        assert max(bound for *_, bound in c.spaces[:1]) >= 2.0**-24
+
+
+def test_a_file_has_the_components_that_are_shown(tmp_path, rng):
+    X = rng.normal(size=(100, 3))
+    model = KernelPCA(kernel="rbf", gamma=1e-2).fit(X)
+    model.save(tmp_path / "model.mercer.safetensors")
+    read = mercer.load(tmp_path / "model.mercer.safetensors")
+    assert len(read._model.eigenvalues) == len(model.eigenvalues_) == len(read.certificate_.lower)
+    assert read.certificate_.missed == model.certificate_.missed
+    assert str(read.certificate_) == str(model.certificate_)
+    assert (read.transform(X) == model.transform(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.PositiveSpectrumWarning")
+def test_the_randomized_solver_refuses_what_theirs_refuses(iris):
+    K = np.diag([9.0, 3.0, 2.0, -5.0, 1.0, 0.5])
+    K -= K.mean(axis=0)
+    K = K - K.mean(axis=1, keepdims=True)
+    K = (K + K.T) / 2
+    for k in range(1, 6):
+        outcomes = []
+        for module in (sklearn.decomposition, mercer):
+            try:
+                module.KernelPCA(k, kernel="precomputed", eigen_solver="randomized", random_state=0).fit(K)
+                outcomes.append(None)
+            except ValueError as error:
+                outcomes.append(str(error)[:40])
+        assert outcomes[0] == outcomes[1], k
+    with pytest.warns(PositiveSpectrumWarning):
+        KernelPCA(2, kernel="precomputed").fit(K)
+
+
+def test_equal_tiny_points_have_no_variance():
+    X = np.full((6, 2), 1e-227)
+    assert KernelPCA().fit(X).eigenvalues_.shape == (0,)
+    assert not KernelPCA(2).fit(X).eigenvalues_.any()
+    with pytest.raises(ValueError, match="cannot be squared"):
+        KernelPCA().fit(np.arange(12.0).reshape(6, 2) * 1e-227)

@@ -1,5 +1,7 @@
 """PCA against the textbook in numpy, and what it has beyond scikit-learn's."""
 
+import operator
+
 import mercer
 import numpy as np
 import pytest
@@ -255,3 +257,28 @@ def test_a_generator_is_drawn_from_only_to_fit(iris):
     pca.transform(iris)
     pca.plan(iris)
     assert generator.get_state()[2] == before
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "arpack", "randomized"])
+@pytest.mark.parametrize("wanted", [None, 2, np.int32(2), np.int64(3), 0.9, "mle", 0])
+def test_the_number_of_components_has_their_type(iris, tmp_path, solver, wanted):
+    try:
+        theirs = sklearn.decomposition.PCA(wanted, svd_solver=solver).fit(iris)
+    except (ValueError, TypeError):
+        theirs = None
+    try:
+        ours = PCA(wanted, svd_solver=solver).fit(iris)
+    except ValueError:
+        assert theirs is None
+        return
+    if theirs is not None:
+        assert type(ours.n_components_) is type(theirs.n_components_)
+        assert ours.n_components_ == theirs.n_components_
+    ours.save(tmp_path / "model.mercer.safetensors")
+    read = mercer.load(tmp_path / "model.mercer.safetensors").n_components_
+    assert read == ours.n_components_
+    if not isinstance(wanted, np.integer):  # a file has plain numbers
+        assert type(read) is type(ours.n_components_)
+    if wanted in (0.9, "mle"):
+        # An example of scikit-learn's gallery formats a text without a place for it, which a plain int does not allow.
+        assert operator.mod("number of components", ours.n_components_) == "number of components"

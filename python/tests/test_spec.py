@@ -55,7 +55,7 @@ def test_records_of_another_method_are_refused(iris):
     with pytest.raises(ValueError, match="not one of kernel PCA"):
         _mercer.plan(pca, "gram", 100, 1, Exec())
     with pytest.raises(ValueError, match="not one of PCA"):
-        _mercer.PcaState(4, kernel_pca)
+        _mercer.PcaState.start(4, kernel_pca)
     with pytest.raises(ValueError, match="is not 'points', 'sparse', 'gram' or 'operator'"):
         _mercer.plan(kernel_pca, "cube", 100, 1, Exec())
     with pytest.raises(ValueError, match="JSON"):

@@ -9,7 +9,7 @@ use mercer_io::{Outputs, SavedModel, onnx};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::array::{Array, List, SparseRows, Table, list, owned, points, table, with_points};
 use crate::error::{of_files, python};
@@ -141,9 +141,16 @@ impl Model {
         Ok(self.pca()?.route().name())
     }
 
-    /// PCA: the first k components only.
+    /// The first k components only, with their certificate.
     fn first(&self, k: usize) -> PyResult<Self> {
-        Ok(Model::new(AnyModel::Pca(self.pca()?.first(k).map_err(python)?)))
+        match &self.0.model {
+            AnyModel::KernelPca(model) => {
+                let (model, spec) = (model.first(k).map_err(python)?, self.0.spec.clone());
+                let (columns, front) = (self.0.columns.clone(), self.0.front.clone());
+                Ok(Model(SavedModel { model: AnyModel::KernelPca(model), columns, front, spec }))
+            }
+            _ => Ok(Model::new(AnyModel::Pca(self.pca()?.first(k).map_err(python)?))),
+        }
     }
 
     /// PCA: the same model, whitened or not. A whitened model has only components with a variance.
@@ -260,14 +267,15 @@ impl Model {
     }
 
     /// Reads what `to_bytes` returned.
-    #[staticmethod]
+    #[new]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         py.detach(|| SavedModel::from_bytes("model", bytes)).map(Model).map_err(of_files)
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+    /// skops reads an object only if its class itself takes the arguments.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, (Bound<'py, PyBytes>,))> {
         let columns = (1..=self.0.model.d()).map(|j| format!("x{j}")).collect();
-        Ok((py.get_type::<Model>().getattr("from_bytes")?, (self.to_bytes(py, columns)?,)))
+        Ok((py.get_type::<Model>(), (self.to_bytes(py, columns)?,)))
     }
 }
 

@@ -7,7 +7,7 @@ use mercer::{AnyModel, Block, ErrorKind};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyType};
 
 use crate::array::{Array, Table, owned, points, table, with_points};
 use crate::error::python;
@@ -16,8 +16,8 @@ use crate::records::PyBlockFacts;
 use crate::run::{Options, work, work_apart};
 use crate::spec::PySpec;
 
-/// What pickle stores: a function and its arguments.
-type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
+/// What pickle and skops store: a class and its arguments.
+type Reduced<'py> = (Bound<'py, PyType>, (Bound<'py, PyBytes>,));
 
 /// The result of `to_bytes`, which fails for some types of the library and not for others.
 trait Encoded {
@@ -37,7 +37,7 @@ impl Encoded for mercer::Result<Vec<u8>> {
 }
 
 /// Declares a Python class around a type of the library that is sent as bytes: getters that forward to methods of the
-/// same name, `to_bytes`, `from_bytes`, pickling, and the methods in the last braces.
+/// same name, `to_bytes`, a constructor that takes these bytes, pickling, and the methods in the last braces.
 macro_rules! wrapper {
     ($(#[$($attribute:tt)*])* $class:ident($inner:ident) get { $($get:ident: $kind:ty),* } { $($methods:tt)* }) => {
         $(#[$($attribute)*])*
@@ -56,13 +56,13 @@ macro_rules! wrapper {
                 Ok(PyBytes::new(py, &py.detach(|| self.0.to_bytes().encoded()).map_err(python)?))
             }
 
-            #[staticmethod]
+            #[new]
             fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
                 py.detach(|| $inner::from_bytes(bytes)).map($class).map_err(python)
             }
 
             fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-                Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
+                Ok((py.get_type::<Self>(), (self.to_bytes(py)?,)))
             }
 
             $($methods)*
@@ -109,8 +109,8 @@ state_of_points! {
     #[pyclass(module = "mercer._mercer", name = "PcaState")]
     PyPcaState(PcaState) get { n: u64, d: usize, mean: Vec<f64>, squares: Vec<f64> } {
         /// Starts without points, by a route that can take batches: "covariance", or "svd" for small components.
-        #[new]
-        fn new(d: usize, spec: PySpec) -> PyResult<Self> {
+        #[staticmethod]
+        fn start(d: usize, spec: PySpec) -> PyResult<Self> {
             spec.pca()?.state(d).map(PyPcaState).map_err(python)
         }
 
@@ -126,8 +126,9 @@ state_of_points! {
     /// A sample of the rows, and what landmarks and the numbers of a kernel are chosen from.
     #[pyclass(module = "mercer._mercer", name = "Survey")]
     PySurvey(Survey) get { n: u64, d: usize } {
-        #[new]
-        fn new(d: usize, most: usize, part: u64) -> Self {
+        /// Starts without points.
+        #[staticmethod]
+        fn start(d: usize, most: usize, part: u64) -> Self {
             PySurvey(Survey::new(d, most, part))
         }
     }
@@ -148,8 +149,9 @@ wrapper! {
     /// Landmarks, and the kernel with its numbers: what stays fixed while batches are read.
     #[pyclass(module = "mercer._mercer", name = "LandmarkBasis", frozen)]
     PyLandmarkBasis(LandmarkBasis) get { landmarks: usize, d: usize } {
-        #[new]
-        fn new(py: Python<'_>, spec: PySpec, survey: &PySurvey, options: Options) -> PyResult<Self> {
+        /// Chooses landmarks from a survey.
+        #[staticmethod]
+        fn choose(py: Python<'_>, spec: PySpec, survey: &PySurvey, options: Options) -> PyResult<Self> {
             let (spec, survey) = (spec.kernel_pca()?, survey.0.clone());
             work_apart(py, &options, move |exec| spec.basis(&survey, exec)).map(PyLandmarkBasis)
         }
@@ -210,8 +212,9 @@ wrapper! {
     /// The sums of one pass over pairs of blocks.
     #[pyclass(module = "mercer._mercer", name = "PassState")]
     PyPassState(PassState) get { squares: f64 } {
-        #[new]
-        fn new() -> Self {
+        /// Starts without pairs of blocks.
+        #[staticmethod]
+        fn start() -> Self {
             PyPassState(PassState::new())
         }
 

@@ -10,7 +10,8 @@ use crate::projection::Projection;
 use crate::real::Real;
 
 /// Features z(x) = W'k(x) of a kernel, k(x) its values with landmarks: z(x).z(y) is near to k(x, y) when WW' is the inverse
-/// of the Gram matrix of the landmarks, and exact where x or y is one of them.
+/// of the Gram matrix of the landmarks (the pseudo-inverse if it is singular), and exact where x or y is one of them. For
+/// an indefinite kernel, WW' can only be the inverse of the positive part.
 ///
 /// # Example
 /// ```

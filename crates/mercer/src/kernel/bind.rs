@@ -48,7 +48,10 @@ impl Bound {
         kernel.validate()?;
         let magnitude = largest(x.as_slice());
         let takes_squares = kernel.leaves().iter().any(|leaf| leaf.statistic().takes_squares());
-        let too_small = magnitude > 0.0 && magnitude < SQUARABLE.start && takes_squares;
+        // Equal points have no differences that squares would lose. Their dot products round to 0, which matters only to
+        // a kernel that divides by them.
+        let equal = x.rows().all(|row| row == x.row(0)) && !divides(kernel);
+        let too_small = magnitude > 0.0 && magnitude < SQUARABLE.start && takes_squares && !equal;
         if too_small || magnitude >= SQUARABLE.end {
             return Err(ErrorKind::Range { what: "points", magnitude }.into());
         }
@@ -206,6 +209,24 @@ fn has_linear_term(kernel: &Kernel) -> bool {
         Kernel::Sum(terms) => terms.iter().any(has_linear_term),
         Kernel::Scaled(_, k) => has_linear_term(k),
         Kernel::Product(_) | Kernel::Normalised(_) => false,
+    }
+}
+
+/// Whether a value is divided by squares of coordinates.
+fn divides(kernel: &Kernel) -> bool {
+    match kernel {
+        Kernel::Leaf(leaf) => match leaf.statistic() {
+            Statistic::Cosine | Statistic::Tanimoto => true,
+            Statistic::Dot
+            | Statistic::SquaredDistance
+            | Statistic::ScaledDistance(_)
+            | Statistic::CircleDistance(_)
+            | Statistic::L1
+            | Statistic::ChiSquared => false,
+        },
+        Kernel::Sum(ks) | Kernel::Product(ks) => ks.iter().any(divides),
+        Kernel::Scaled(_, k) => divides(k),
+        Kernel::Normalised(_) => true,
     }
 }
 

@@ -203,6 +203,38 @@ impl KernelPcaModel {
         })
     }
 
+    /// Returns the same model with its first k components only. Its certificate counts the others as missed.
+    ///
+    /// # Errors
+    /// None for a model that was fitted.
+    ///
+    /// # Example
+    /// ```
+    /// use mercer::{Gamma, Kernel, KernelPca, Points};
+    /// let x = Points::from_fn(30, 2, |i, j| ((i * (j + 2)) as f64).sin());
+    /// let model = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(3).fit(&x)?;
+    /// let first = model.first(2)?;
+    /// assert_eq!(first.transform(&x)?, model.transform(&x)?.first_columns(2));
+    /// assert!(first.certificate().missed() >= model.spectrum().eigenvalues()[2]);
+    /// # Ok::<(), mercer::Error>(())
+    /// ```
+    pub fn first(&self, k: usize) -> Result<Self> {
+        let (kept, mut spectrum) = (k.min(self.components()), self.spectrum.clone());
+        spectrum.discarded += spectrum.eigenvalues[kept..].iter().rev().fold(0.0, |sum, v| sum + v);
+        let certificate = self.certificate.clone().first(kept, &spectrum.eigenvalues);
+        spectrum.eigenvalues.truncate(kept);
+        let (features, offset) = (self.projection.features().clone(), self.projection.offset()[..kept].to_vec());
+        Ok(KernelPcaModel {
+            projection: Projection::new(features, self.alpha().first_columns(kept), offset)?,
+            spectrum,
+            certificate,
+            definiteness: self.definiteness,
+            grand_mean: self.grand_mean,
+            mean_weights: self.mean_weights.clone(),
+            notes: self.notes.clone(),
+        })
+    }
+
     /// Returns the number of components.
     pub fn components(&self) -> usize {
         self.projection.components()

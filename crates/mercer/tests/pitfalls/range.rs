@@ -144,3 +144,19 @@ fn kernels_distinguish_tiny_points() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+// Their squares are nothing in f64, and so are their differences: PCA finds no variance, and neither does kernel PCA.
+#[test]
+fn equal_tiny_points_have_no_variance() -> Result<()> {
+    let x = map(&normal(12, 3, 31), |_| 1e-227);
+    assert_eq!(Pca::new().fit(&x)?.spectrum().rank(), 0);
+    for text in ["linear", "2*linear", "polynomial(degree=2, coef0=1)", "gaussian(gamma=1)"] {
+        assert_eq!(KernelPca::new(kernel(text)).fit(&x)?.components(), 0, "{text}");
+    }
+    // The angle between two such points is lost.
+    for text in ["cosine", "normalised(linear)", "tanimoto"] {
+        let error = KernelPca::new(kernel(text)).fit(&x).expect_err("squares are 0");
+        assert!(is_range(error.kind()), "{text}: {error}");
+    }
+    Ok(())
+}
