@@ -8,7 +8,7 @@ replaces
 """
 
 from . import kernels
-from ._certificate import Certificate, Plan
+from ._certificate import Certificate, Plan, Statement
 from ._convert import from_sklearn
 from ._files import load
 from ._incremental_pca import IncrementalPCA
@@ -26,6 +26,7 @@ __all__ = [
     "KernelPCA",
     "Nystroem",
     "Plan",
+    "Statement",
     "__version__",
     "from_sklearn",
     "kernels",

@@ -8,6 +8,36 @@ from dataclasses import dataclass, field
 import numpy as np
 
 
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a certificate.
+
+    Attributes
+    ----------
+    about : str
+        ``"eigenvalues"``, ``"directions"``, ``"missed"``, ``"approximation"`` or ``"sample"``.
+    text : str
+        The statement.
+    kind : str
+        ``"theorem"``: it follows from the assumptions about floating-point arithmetic. ``"probability"``: it fails with
+        probability ``failure`` at most, over the random probes. ``"estimate"``: it was measured, or rests on an
+        assumption that is not checked.
+    failure : float
+        The probability that it does not hold; 0 for the other kinds.
+    """
+
+    about: str
+    text: str
+    kind: str
+    failure: float
+
+    @classmethod
+    def of(cls, facts) -> Statement:
+        """Returns the statement from that of the extension module."""
+        sure = facts["confidence"]
+        return cls(facts["about"], facts["text"], sure["kind"], sure.get("failure", 0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """Error bounds of the eigenvalues and directions of a fitted model.
@@ -29,11 +59,13 @@ class Certificate:
     missed : float
         An upper bound of all eigenvalues that were not computed.
     reason : str
-        Where ``missed`` comes from: ``"all pairs"``, ``"trace"``, ``"frobenius"`` (certain) or ``"probes"`` (random).
+        Where ``missed`` comes from: ``"all pairs"``, ``"trace"``, ``"frobenius"`` (theorems), ``"probes"`` (random), or
+        ``"diagonal"`` (an assumption).
     failure : float
         The probability that ``missed`` is wrong; 0 if it is certain.
     rounding : float
-        A first-order bound of the rounding error. It is contained in all other bounds.
+        The allowance for rounding. It is contained in all other bounds. For a kernel function or a precomputed matrix it
+        is about the matrix that was given, and assumes that its entries are accurate to 8 times the machine epsilon.
     passes : tuple of int
         Passes over the Gram matrix in float32 and in float64.
     trace_error : float
@@ -46,6 +78,9 @@ class Certificate:
         which holds with probability ``confidence``. Empty for exact components.
     confidence : float
         The probability that the bounds of ``sampled_residuals`` hold.
+    statements : list of Statement
+        What the certificate says, statement by statement, each with its kind. All of it is about numerical error, not
+        about sampling.
     """
 
     lower: np.ndarray
@@ -61,6 +96,7 @@ class Certificate:
     trace_share: float
     sampled_residuals: np.ndarray
     confidence: float
+    statements: list = field(repr=False)
     sentence: str = field(repr=False)
 
     @classmethod
@@ -70,7 +106,7 @@ class Certificate:
         ``shown`` are the eigenvalues that the estimator shows: those of the model in its own dtype, then zeros.
         ``dtype`` is that of the directions, if it is another.
         """
-        text, sentence = model.certificate()
+        text, statements, sentence = model.certificate()
         facts, values, dtype = json.loads(text), model.eigenvalues, np.dtype(dtype or shown.dtype)
         cost = facts.get("approximation") or {}
         lower, upper, residuals, spaces = _completed(facts, values, len(shown) - len(values), _smallest(model))
@@ -96,6 +132,7 @@ class Certificate:
             trace_share=cost["trace_error"] / cost["total"] if cost.get("total") else 0.0,
             sampled_residuals=np.array(cost.get("residuals", []), dtype=float).reshape(-1, 2),
             confidence=cost.get("confidence", 1.0),
+            statements=[Statement.of(statement) for statement in json.loads(statements)],
             sentence=sentence,
         )
 

@@ -535,3 +535,13 @@ def test_equal_tiny_points_have_no_variance():
     assert not KernelPCA(2).fit(X).eigenvalues_.any()
     with pytest.raises(ValueError, match="cannot be squared"):
         KernelPCA().fit(np.arange(12.0).reshape(6, 2) * 1e-227)
+
+
+def test_statements_say_how_sure_they_are():
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    certificate = KernelPCA(n_components=2, kernel="rbf").fit(x).certificate_
+    assert [s.about for s in certificate.statements] == ["eigenvalues", "directions", "missed"]
+    assert {s.kind for s in certificate.statements} == {"theorem"}
+    given = KernelPCA(n_components=2, kernel="precomputed").fit(x @ x.T).certificate_
+    assert given.statements[0].kind == "estimate"
+    assert all(s.text in str(given) for s in given.statements)

@@ -111,12 +111,14 @@ impl Model {
         Ok((spectrum.total(), spectrum.discarded(), spectrum.rank(), spectrum.is_complete()))
     }
 
-    /// Returns the certificate as JSON and as a sentence.
-    fn certificate(&self) -> PyResult<(String, String)> {
+    /// Returns the certificate and its statements as JSON, and all of it as a sentence.
+    fn certificate(&self) -> PyResult<(String, String, String)> {
         let certificate = self.0.model.certificate();
         let certificate = certificate.ok_or_else(|| PyTypeError::new_err("this model has no components"))?;
-        let json = serde_json::to_string(certificate).map_err(|e| PyTypeError::new_err(e.to_string()))?;
-        Ok((json, certificate.to_string()))
+        let failed = |e: serde_json::Error| PyTypeError::new_err(e.to_string());
+        let json = serde_json::to_string(certificate).map_err(failed)?;
+        let statements = serde_json::to_string(&certificate.statements()).map_err(failed)?;
+        Ok((json, statements, certificate.to_string()))
     }
 
     /// PCA: a unit row per component.
