@@ -68,7 +68,9 @@ impl Check {
     /// Whether the claim is wrong, beyond the error of the reference.
     pub fn is_violated(&self) -> bool {
         // Also where a number is none.
-        !(self.error <= self.claim + self.reference)
+        // What is not a number does not hold.
+        let holds = self.error <= self.claim + self.reference;
+        !holds
     }
 
     /// How many times the error exceeds the claim.
