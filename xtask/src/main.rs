@@ -1,5 +1,5 @@
-//! `cargo xtask test`: every check there is. `cargo xtask bench`: every measurement. `cargo xtask docs`: the pages. Each
-//! sets up whatever it needs.
+//! `cargo xtask test`: every check there is. `cargo xtask storm`: faults for as long as wanted. `cargo xtask bench`: every
+//! measurement. `cargo xtask docs`: the pages. Each sets up whatever it needs.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -17,6 +17,7 @@ const USAGE: &str =
        cargo xtask python   those of the Python package only
        cargo xtask spark    those on a Spark cluster only, which need Java
        cargo xtask docs     the pages of the user guide, into target/python/docs
+       cargo xtask storm    signals, full disks, changing inputs and rival processes, for --minutes N with --seed S
        cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge";
 
 fn main() -> ExitCode {
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         ["python"] => python::test(),
         ["spark"] => python::spark(),
         ["docs"] => python::docs(),
+        ["storm", ref options @ ..] => storm(options),
         ["bench", ref options @ ..] => bench::run(options),
         _ => Err(USAGE.to_string()),
     };
@@ -50,6 +52,23 @@ fn rust() -> Result<(), String> {
     cargo("tests", &["test", "--workspace", "--exclude", "mercer-py"], &[])?;
     let doc = ["doc", "--workspace", "--exclude", "mercer-py", "--no-deps", "--all-features"];
     cargo("documentation", &doc, &[("RUSTDOCFLAGS", "-D warnings")])
+}
+
+/// Runs the storm of the command's tests for longer, and prints its counts.
+fn storm(options: &[&str]) -> Result<(), String> {
+    let (mut minutes, mut seed) = (10.0, 1u64);
+    for pair in options.chunks(2) {
+        let wrong = || format!("{}: not an option with its number\n{USAGE}", pair.join(" "));
+        match *pair {
+            ["--minutes", value] => minutes = value.parse().map_err(|_| wrong())?,
+            ["--seed", value] => seed = value.parse().map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        }
+    }
+    let seconds = (60.0 * minutes) as u64;
+    let words = ["test", "-p", "mercer-cli", "--test", "storm", "--", "--nocapture"];
+    let environment = [("MERCER_STORM_SECONDS", seconds.to_string()), ("MERCER_STORM_SEED", seed.to_string())];
+    cargo("storm", &words, &environment.each_ref().map(|(name, value)| (*name, value.as_str())))
 }
 
 fn cargo(what: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
