@@ -53,7 +53,7 @@ def threads(n_jobs) -> int:
 def bytes_of(memory) -> int:
     """Returns a number of bytes, from a number or a text such as ``"8G"``."""
     if memory is None:
-        return _mercer.DEFAULT_MEMORY
+        return _mercer.default_memory()
     if isinstance(memory, Real) and not isinstance(memory, bool) and memory > 0:
         return min(int(memory), MOST)
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", str(memory), re.IGNORECASE)

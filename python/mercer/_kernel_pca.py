@@ -96,8 +96,8 @@ class KernelPCA(ByLandmarks, Estimator):
     restore_mean : bool, default=False
         Whether the inverse transform regresses deviations from the mean and adds the mean again. scikit-learn does not.
     memory : int or str, default=None
-        Memory limit in bytes or as text, such as ``"8G"``; None for 8 GB. A fit that needs more raises MemoryError
-        before it starts.
+        Memory limit in bytes or as text, such as ``"8G"``; None for 8 GB, or for 60 % of what this process may
+        still use if that is less. A fit that needs more raises MemoryError before it starts.
     progress : bool or callable, default=None
         Whether to show passes on standard error, or a function that gets a dictionary for each step.
 

@@ -26,6 +26,7 @@ __all__ = [
     "__version__",
     "bind_kernel",
     "complete_axes",
+    "default_memory",
     "fit_gram",
     "fit_operator",
     "fit_points",
@@ -55,6 +56,8 @@ _Table: TypeAlias = NDArray[np.float64]
 _Whole: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 _SparseRows: TypeAlias = tuple[_Whole, _Whole, _Points, tuple[int, int]]
 _Block: TypeAlias = tuple[int, _Table, _Table]
+
+def default_memory() -> int: ...
 
 class _Options(Protocol):
     """Threads, memory, seed and progress of a computation."""

@@ -62,8 +62,8 @@ class PCA(LinearModel):
     n_jobs : int, default=None
         Number of threads; None or -1 for one per core. Results do not depend on it.
     memory : int or str, default=None
-        Memory limit in bytes or as text, such as ``"8G"``; None for 8 GB. A fit that needs more raises MemoryError
-        before it starts.
+        Memory limit in bytes or as text, such as ``"8G"``; None for 8 GB, or for 60 % of what this process may
+        still use if that is less. A fit that needs more raises MemoryError before it starts.
     progress : bool or callable, default=None
         Whether to show passes over the data on standard error, or a function that gets a dictionary for each step.
 

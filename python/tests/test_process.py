@@ -238,3 +238,19 @@ def test_import_brings_nothing_but_scikit_learn_s_own():
     brought = child.communicate()[0].split()
     assert child.returncode == 0
     assert [m for m in brought if m.split(".")[0] not in ("sklearn", "scipy", "numpy")] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are read from /proc")
+def test_the_default_memory_respects_a_limit_of_the_process():
+    code = """
+        import resource
+        from mercer._exec import bytes_of
+        free = bytes_of(None)
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, resource.RLIM_INFINITY))
+        print(free, bytes_of(None), bytes_of("1G"))
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    free, limited, given = map(int, run.stdout.split())
+    assert limited <= min(free, 0.6 * (6 << 30))
+    assert free <= 8 * 10**9
+    assert given == 10**9

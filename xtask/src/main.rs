@@ -1,5 +1,6 @@
-//! `cargo xtask test`: every check there is. `cargo xtask bench`: every measurement. `cargo xtask certify`: the error
-//! bounds. `cargo xtask docs`: the pages. Each sets up whatever it needs.
+//! `cargo xtask test`: every check there is. `cargo xtask bench`: every measurement. `cargo xtask certify`, `fuzz` and
+//! `storm`: error bounds, damaged input and faults for as long as wanted. `cargo xtask docs`: the pages. Each sets up
+//! whatever it needs.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -19,6 +20,7 @@ const USAGE: &str =
        cargo xtask spark    those on a Spark cluster only, which need Java
        cargo xtask docs     the pages of the user guide, into target/python/docs
        cargo xtask fuzz     damaged input for all readers; --minutes N, --seed S, --target NAME, --input INDEX
+       cargo xtask storm    signals, full disks, changing inputs and rival processes; --minutes N [10], --seed S [1]
        cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge
        cargo xtask certify  random problems against the error bounds; --minutes N [10], --seed S [1], --case K";
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["spark"] => python::spark(),
         ["docs"] => python::docs(),
         ["fuzz", ref options @ ..] => fuzz(options),
+        ["storm", ref options @ ..] => storm(options),
         ["bench", ref options @ ..] => bench::run(options),
         ["certify", ref options @ ..] => certify::run(options),
         _ => Err(USAGE.to_string()),
@@ -59,6 +62,23 @@ fn rust() -> Result<(), String> {
 
 fn fuzz(options: &[&str]) -> Result<(), String> {
     cargo("fuzzer", &[&["run", "--package", "mercer-fuzz", "--"], options].concat(), &[])
+}
+
+/// Runs the storm of the command's tests for longer, and prints its counts.
+fn storm(options: &[&str]) -> Result<(), String> {
+    let (mut minutes, mut seed) = (10.0, 1u64);
+    for pair in options.chunks(2) {
+        let wrong = || format!("{}: not an option with its number\n{USAGE}", pair.join(" "));
+        match *pair {
+            ["--minutes", value] => minutes = value.parse().map_err(|_| wrong())?,
+            ["--seed", value] => seed = value.parse().map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        }
+    }
+    let seconds = (60.0 * minutes) as u64;
+    let words = ["test", "-p", "mercer-cli", "--test", "storm", "--", "--nocapture"];
+    let environment = [("MERCER_STORM_SECONDS", seconds.to_string()), ("MERCER_STORM_SEED", seed.to_string())];
+    cargo("storm", &words, &environment.each_ref().map(|(name, value)| (*name, value.as_str())))
 }
 
 fn cargo(what: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {

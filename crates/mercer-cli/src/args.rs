@@ -69,7 +69,8 @@ pub(crate) struct RunArgs {
     pub(crate) threads: Option<u16>,
     /// Limit memory use, as in 500M or 8G [default: 60 % of free memory]
     ///
-    /// Data that does not fit is read batch by batch. A fit that needs more memory is refused before it starts
+    /// Data that does not fit is read batch by batch. A fit that needs more memory is refused before it starts. The free
+    /// memory is that of the machine, or what the limits of a container or of `ulimit -v` leave if that is less
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
     /// Random seed

@@ -1,9 +1,10 @@
 //! `mercer fit`: from a table to scores and a model.
 
 use std::io::Write;
+use std::path::Path;
 
 use mercer::{AnyModel, Components, Fitted, Points, Spec};
-use mercer_io::{Column, Format, Outputs, SavedModel, StagedFile, Table, TableWriter, write_table};
+use mercer_io::{Column, FORMATS, FileSet, Format, Outputs, SavedModel, StagedFile, Table, TableWriter, write_table};
 use serde_json::json;
 
 use crate::args::{FitArgs, RunArgs};
@@ -30,6 +31,11 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         ));
     }
     let choice = input::kernel(&args.model.kernel)?;
+    // Before any work: the names are taken, and no other fit can write to them meanwhile.
+    let mut files = match args.output.as_deref().filter(|_| !to_stdout && !args.explain) {
+        Some(prefix) => Some(Written::new(prefix, args.format)?),
+        None => None,
+    };
     let rows = Rows::open(&args.data, run, args.stream)?;
     let spec = spec(&args.model, choice, rows.d(), run)?;
     let rows = rows.ready_for(&spec, args)?;
@@ -44,34 +50,38 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         return Err(Failure::Usage("the argument '--checkpoint' is for exact components: add '--approx none'".into()));
     }
     let why = plan.why.clone();
+    let output = args.output.as_deref();
     let fitted = match rows.fit(&spec, plan, &watch, &exec) {
         Ok(fitted) => fitted,
-        Err(Failure::Interrupted { .. }) => return Err(watch.interrupted(args.output.as_deref())),
+        Err(Failure::Interrupted { .. }) => return Err(watch.interrupted(output)),
         Err(e) => {
             watch.failed();
             return Err(e);
         }
     };
     watch.clear();
+    let interrupted = |failure| watch.or_interrupted(failure, output);
     let Fitted { model, n, ranges, notes, .. } = fitted;
-    let saved = SavedModel { model, columns: rows.columns().to_vec(), front: None, spec: Some(spec.clone()) };
+    let mut saved = SavedModel { model, columns: rows.columns().to_vec(), front: None, spec: Some(spec.clone()) };
     let show = !args.no_plot && !args.json && !to_stdout && terminal.is_terminal();
     // Scores of rows in memory are computed once, for the file and the plot.
-    let scores = if show || args.output.is_some() { rows.fitted_scores(&saved.model, &exec)? } else { None };
+    let scores = if show || args.output.is_some() { rows.fitted_scores(&saved.model, &exec) } else { Ok(None) };
+    let scores = scores.map_err(interrupted)?;
     let job = Scored { saved: &saved, fitted: true, known: scores.as_ref(), errors: false, watch: &watch, exec: &exec };
-    let written = match args.output.as_deref() {
-        Some("-") => {
-            rows.print_scores(&job, args.format, terminal)?;
-            Vec::new()
-        }
-        Some(prefix) => {
-            let mut written = Written::new(prefix, args.format);
-            if !args.no_scores {
-                let out = written.begin("scores")?;
-                written.join(rows.write_scores(&job, out)?.0)?;
-            }
-            written.finish(&saved)?
-        }
+    if let Some(files) = &mut files
+        && !args.no_scores
+    {
+        let out = files.begin("scores")?;
+        files.join(rows.write_scores(&job, out).map_err(interrupted)?.0)?;
+    }
+    if rows.is_whole() || !to_stdout {
+        watch.settle(output)?;
+    }
+    if to_stdout {
+        rows.print_scores(&job, args.format, terminal).map_err(interrupted)?;
+    }
+    let written = match files {
+        Some(files) => files.finish(&mut saved)?,
         None => Vec::new(),
     };
     let figure = scores.as_ref().filter(|_| show).and_then(|scores| rows.scores_figure(&saved, args, scores));
@@ -177,17 +187,31 @@ fn explain(
     }
 }
 
-/// The files of a fit, which appear together or not at all.
+/// The files of a fit. They are renamed one directly after the other, the model first. The model has the fingerprints of
+/// the others, so that files of two fits are not taken for those of one.
 pub(crate) struct Written<'a> {
     prefix: &'a str,
     format: Format,
     outputs: Outputs,
+    model: StagedFile,
     names: Vec<String>,
 }
 
 impl<'a> Written<'a> {
-    pub(crate) fn new(prefix: &'a str, format: Format) -> Self {
-        Written { prefix, format, outputs: Outputs::new(), names: Vec::new() }
+    /// Takes the names. Only one process can have those of a prefix.
+    fn new(prefix: &'a str, format: Format) -> Result<Self> {
+        if Path::new(prefix).is_dir() {
+            return Err(Failure::Error {
+                message: format!("--output {prefix}: is a directory, not the beginning of file names"),
+                help: Some(format!("name files in it, as {prefix}/fit")),
+            });
+        }
+        let model = Outputs::stage_file(format!("{prefix}.mercer.safetensors"))?;
+        for table in ["scores", "eigenvalues", "loadings"] {
+            Outputs::check(format!("{prefix}.{table}.{}", format.name()))?;
+            FORMATS.iter().for_each(|format| Outputs::sweep(format!("{prefix}.{table}.{}", format.name())));
+        }
+        Ok(Written { prefix, format, outputs: Outputs::new(), model, names: Vec::new() })
     }
 
     fn path(&mut self, what: &str) -> String {
@@ -202,25 +226,28 @@ impl<'a> Written<'a> {
     }
 
     /// A table that is written part by part, and given back to [`Written::join`].
-    pub(crate) fn begin(&mut self, what: &str) -> Result<TableWriter<StagedFile>> {
+    fn begin(&mut self, what: &str) -> Result<TableWriter<StagedFile>> {
         let path = self.path(&format!("{what}.{}", self.format.name()));
         Ok(TableWriter::new(Outputs::stage_file(&path)?, self.format))
     }
 
-    pub(crate) fn join(&mut self, table: TableWriter<StagedFile>) -> Result<()> {
+    fn join(&mut self, table: TableWriter<StagedFile>) -> Result<()> {
         Ok(self.outputs.join(table.finish()?)?)
     }
 
     /// What is known of the components, and the model; then all take their places.
-    pub(crate) fn finish(mut self, saved: &SavedModel) -> Result<Vec<String>> {
+    fn finish(mut self, saved: &mut SavedModel) -> Result<Vec<String>> {
         self.stage("eigenvalues", &mercer_view::eigenvalue_table(&saved.model)?)?;
         if let AnyModel::Pca(model) = &saved.model {
             let mut columns = vec![Column::text("feature", model.embedding().names(&saved.columns))];
             columns.extend(Table::of_points(&transposed(&model.axes()), component).columns);
             self.stage("loadings", &Table::new("loadings", columns)?)?;
         }
-        let path = self.path("mercer.safetensors");
-        self.outputs.stage(&path, saved.to_bytes()?)?;
+        let set = FileSet::new(self.prefix, &self.outputs.fingerprints()?);
+        saved.front = Some(json!(set));
+        let name = self.path("mercer.safetensors");
+        self.model.write_all(&saved.to_bytes()?).map_err(|e| Failure::from(e).about(&name))?;
+        self.outputs.join_first(self.model)?;
         self.outputs.commit()?;
         Ok(self.names)
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use mercer::certificate::{BoundKind, Passes};
 use mercer::diagnose::Definiteness;
 use mercer::{AnyModel, Certificate, Spectrum};
-use mercer_io::{SavedModel, load_model};
+use mercer_io::{FileSet, SavedModel, load_model};
 use serde_json::{Value, json};
 
 use crate::args::InfoArgs;
@@ -17,7 +17,9 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
     let out = &mut terminal.out;
     if args.json {
-        return json(out, &json_of(&saved));
+        let mut value = json_of(&saved);
+        value["notes"] = saved.model.notes().iter().cloned().chain(strangers(&args.model, &saved)).collect();
+        return json(out, &value);
     }
     let (model, columns) = (&saved.model, &saved.columns);
     let shown = columns.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
@@ -46,10 +48,17 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
     {
         line(out, "definite", definiteness)?;
     }
-    for note in model.notes() {
+    for note in model.notes().iter().cloned().chain(strangers(&args.model, &saved)) {
         line(out, "note", note)?;
     }
     Ok(Outcome::Done)
+}
+
+/// A warning about files beside the model that are not of its fit.
+fn strangers(name: &str, saved: &SavedModel) -> Option<String> {
+    let found = FileSet::of_front(saved.front.as_ref())?.strangers(name);
+    let verb = if found.len() == 1 { "is" } else { "are" };
+    (!found.is_empty()).then(|| format!("{} {verb} not of the fit that wrote this model", found.join(" and ")))
 }
 
 /// The certificate in full.
@@ -162,6 +171,11 @@ pub(crate) fn json_of(saved: &SavedModel) -> Value {
         (Some(spectrum), Some(certificate)) => json_of_spectrum(model, spectrum, certificate),
         _ => json!({}),
     };
+    // The name of the fit, and fingerprints of the files that it wrote.
+    if let Some(set) = FileSet::of_front(saved.front.as_ref()) {
+        value["run"] = json!(set.run);
+        value["fingerprints"] = json!(set.files);
+    }
     value["columns"] = json!(saved.columns);
     value["components"] = json!(model.components());
     value["notes"] = json!(model.notes());

@@ -132,6 +132,13 @@ pub(crate) fn kept_names(args: &DataArgs) -> Vec<String> {
     kept
 }
 
+/// A warning about a table that is not of the same fit as the model beside it.
+pub(crate) fn foreign_note(table: &str) -> Option<String> {
+    mercer_io::foreign_model(table).map(|model| {
+        format!("{table} is not of the fit that wrote {model}: it was changed later, or the fit was cut off")
+    })
+}
+
 /// Whether the data is one file, or one thing that is not a file.
 pub(crate) fn is_single(args: &DataArgs) -> bool {
     args.data.len() == 1 && !Path::new(&args.data[0]).is_dir()
@@ -260,16 +267,9 @@ pub(crate) fn exec(run: &RunArgs) -> Exec {
     Exec::new().threads(run.threads.map_or(0, usize::from)).memory(memory(run)).seed(run.seed)
 }
 
-/// The budget: what was asked for, or 60 % of what the system says is free.
+/// The budget: what was asked for, or the default.
 pub(crate) fn memory(run: &RunArgs) -> u64 {
-    let free = || free_memory().map_or(mercer::exec::DEFAULT_MEMORY, |free| free / 10 * 6);
-    run.memory.unwrap_or_else(|| *run.budget.get_or_init(free))
-}
-
-fn free_memory() -> Option<u64> {
-    let facts = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = facts.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    run.memory.unwrap_or_else(|| *run.budget.get_or_init(mercer_io::default_memory))
 }
 
 /// The points with columns centred and divided by their standard deviation, as the models do it.

@@ -17,7 +17,9 @@ mod progress;
 mod remedy;
 mod report;
 mod rows;
+mod signals;
 mod spec;
+mod stdout;
 mod steps;
 mod transform;
 
@@ -25,11 +27,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mercer_view::printable;
 
 use args::{Cli, Command};
 use output::{Failure, Outcome, Terminal};
 
-/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call, 130 interrupted.
+/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call, 130 interrupted, 143 terminated.
 fn main() -> ExitCode {
     // Some panics on damaged files become errors, which are reported as such.
     let report = std::panic::take_hook();
@@ -38,7 +41,18 @@ fn main() -> ExitCode {
             report(panic);
         }
     }));
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|e| {
+        // Control characters of an argument are not for the terminal, so that nothing is coloured beside them.
+        if std::env::args_os().any(|word| word.to_string_lossy().contains(char::is_control)) && e.use_stderr() {
+            let _ = write!(std::io::stderr(), "{}", printable(&e.render().to_string()));
+            std::process::exit(e.exit_code());
+        }
+        e.exit()
+    });
+    // The page has its own way to end.
+    if !matches!(cli.command, Command::Explore(_)) {
+        signals::start();
+    }
     let mut terminal = Terminal::new(cli.color, cli.quiet);
     let outcome = match &cli.command {
         Command::Fit(args) => fit::run(args, &cli.run, &mut terminal),
@@ -61,22 +75,22 @@ fn main() -> ExitCode {
         // The reader of a pipe has had enough.
         Err(Failure::Pipe) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => {
-            let _ = writeln!(terminal.err, "error: {message}\n\nFor more information, try '--help'.");
+            let _ = writeln!(terminal.err, "error: {}\n\nFor more information, try '--help'.", printable(&message));
             ExitCode::from(2)
         }
         Err(Failure::Error { message, help }) => {
-            let _ = writeln!(terminal.err, "error: {message}");
+            let _ = writeln!(terminal.err, "error: {}", printable(&message));
             if let Some(help) = help {
-                let _ = writeln!(terminal.err, " help: {help}");
+                let _ = writeln!(terminal.err, " help: {}", printable(&help));
             }
             ExitCode::from(1)
         }
         Err(Failure::Interrupted { message, help }) => {
-            let _ = writeln!(terminal.err, "{message}");
+            let _ = writeln!(terminal.err, "{}", printable(&message));
             if let Some(help) = help {
-                let _ = writeln!(terminal.err, "{help}");
+                let _ = writeln!(terminal.err, "{}", printable(&help));
             }
-            ExitCode::from(progress::INTERRUPTED)
+            ExitCode::from(signals::exit_code())
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::io::{self, BufWriter, Write};
 
 use anstream::{AutoStream, ColorChoice};
+use mercer_view::printable;
 
 use crate::args::Color;
-use crate::remedy;
+use crate::{remedy, stdout};
 
 /// How a command ended well.
 pub(crate) enum Outcome {
@@ -20,7 +21,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// Anything else: exit code 1.
     Error { message: String, help: Option<String> },
-    /// Stopped by the user: exit code 130.
+    /// Stopped by Ctrl-C or SIGTERM: exit code 130 or 143.
     Interrupted { message: String, help: Option<String> },
     /// The reader of the output is gone.
     Pipe,
@@ -74,9 +75,23 @@ impl Failure {
 
 /// Standard output and standard error, with colour where it is wanted.
 pub(crate) struct Terminal {
-    pub(crate) out: BufWriter<AutoStream<io::Stdout>>,
+    pub(crate) out: BufWriter<Out>,
     pub(crate) err: AutoStream<io::Stderr>,
     quiet: bool,
+}
+
+/// Standard output, which fails if it was closed from the start.
+pub(crate) struct Out(AutoStream<io::Stdout>);
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        stdout::check_open()?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 impl Terminal {
@@ -87,7 +102,7 @@ impl Terminal {
             Color::Never => ColorChoice::Never,
         };
         Terminal {
-            out: BufWriter::new(AutoStream::new(io::stdout(), choice)),
+            out: BufWriter::new(Out(AutoStream::new(io::stdout(), choice))),
             err: AutoStream::new(io::stderr(), choice),
             quiet,
         }
@@ -95,7 +110,7 @@ impl Terminal {
 
     /// Whether standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
-        self.out.get_ref().is_terminal()
+        self.out.get_ref().0.is_terminal()
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
@@ -114,6 +129,7 @@ impl Terminal {
     /// Writes data to standard output as it is, without removing colours from it.
     pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<()> {
         self.out.flush()?;
+        stdout::check_open()?;
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
         Ok(out.flush()?)
@@ -127,7 +143,7 @@ impl Terminal {
 /// `name      text`, the name in bold.
 pub(crate) fn line(out: &mut dyn Write, name: &str, text: impl std::fmt::Display) -> io::Result<()> {
     let bold = anstyle::Style::new().bold();
-    writeln!(out, "{bold}{name:<10}{bold:#} {text}")
+    writeln!(out, "{bold}{name:<10}{bold:#} {}", printable(&text.to_string()))
 }
 
 /// Text as a JSON value, for machines.
@@ -139,6 +155,8 @@ pub(crate) fn json(out: &mut dyn Write, value: &serde_json::Value) -> Result {
 
 /// A table: columns of numbers to the right, columns of words to the left.
 pub(crate) fn table(out: &mut dyn Write, header: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+    let header: Vec<String> = header.iter().map(|cell| printable(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
     let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).chain([header[c].chars().count()]).max();
     let widths: Vec<usize> = (0..header.len()).map(|c| width(c).unwrap_or(0)).collect();
     let is_number = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
@@ -152,6 +170,6 @@ pub(crate) fn table(out: &mut dyn Write, header: &[&str], rows: &[Vec<String>]) 
         }
         writeln!(out, "{}", text.trim_end())
     };
-    print(header.to_vec())?;
+    print(header.iter().map(String::as_str).collect())?;
     rows.iter().try_for_each(|row| print(row.iter().map(String::as_str).collect()))
 }

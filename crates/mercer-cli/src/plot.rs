@@ -43,6 +43,7 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
         let name = args.output.as_deref().unwrap_or_default();
         return Err(Failure::Usage(format!("--output {name}: the extension does not match --format")));
     }
+    crate::transform::check(args.output.as_deref().unwrap_or("-"))?;
     let shown = PlotInput::new(&args.shown, run)?;
     let figure = figure(args, &shown, run)?;
     // Notes about the data only: those about the model are printed by `fit`.

@@ -107,7 +107,8 @@ impl PlotInput {
         read.select = None;
         let data_in = input::split(&DataArgs { data: data.data.clone(), read }, table, &kept, None)?;
         let colour = colour(args, &data_in, data)?;
-        let notes = data_in.notes();
+        let mut notes = data_in.notes();
+        notes.extend(input::foreign_note(&args.input));
         let Input { source, points, .. } = data_in;
         let (columns, plan) = (names, String::new());
         Ok(PlotInput { source, points: None, columns, model: None, scores: Some(points), colour, notes, plan })

@@ -9,41 +9,44 @@ use std::time::{Duration, Instant};
 use mercer::Exec;
 use mercer::exec::Progress;
 use mercer_io::{Checkpoint, Task};
+use mercer_view::printable;
 
 use crate::args::FitArgs;
 use crate::output::{Failure, Result};
-use crate::remedy;
+use crate::{remedy, signals};
 
 /// How long work that does not check for cancellation, as a decomposition of a stored matrix, may run after Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// The exit code of an interrupted command, as shells expect it.
-pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Progress, Ctrl-C and checkpoint of a fit.
 pub(crate) struct Watch {
     /// The passes over the Gram matrix, if there are any to keep.
     checkpoint: Option<Arc<Checkpoint>>,
     line: Arc<Mutex<Line>>,
+    /// Set by Ctrl-C.
+    cancelled: Arc<AtomicBool>,
+    /// Whether the handler of Ctrl-C may still save the passes and end the process. It holds this while it does.
+    open: Arc<Mutex<bool>>,
 }
 
 impl Watch {
     /// No progress; Ctrl-C ends the process.
     pub(crate) fn none() -> Self {
-        Watch { checkpoint: None, line: Arc::new(Mutex::new(Line::new(false))) }
+        Watch::new(false, None)
+    }
+
+    fn new(shown: bool, checkpoint: Option<Arc<Checkpoint>>) -> Self {
+        let line = Arc::new(Mutex::new(Line::new(shown)));
+        Watch { checkpoint, line, cancelled: Arc::default(), open: Arc::new(Mutex::new(true)) }
     }
 
     /// Progress of rows that are read batch by batch, and Ctrl-C, after which no partial output remains.
     pub(crate) fn of_rows(quiet: bool, exec: Exec) -> (Self, Exec) {
-        let watch = Watch { checkpoint: None, line: Arc::new(Mutex::new(Line::new(is_shown(quiet)))) };
-        let flag = Arc::new(AtomicBool::new(false));
-        let set = Arc::clone(&flag);
-        let _ = ctrlc::set_handler(move || {
-            if set.swap(true, Ordering::SeqCst) {
-                std::process::exit(INTERRUPTED.into());
-            }
-        });
-        watch.line().flag = Some(Arc::clone(&flag));
-        (watch, exec.cancel(flag))
+        let watch = Watch::new(is_shown(quiet), None);
+        let cancelled = Arc::clone(&watch.cancelled);
+        signals::on_next(move || cancelled.store(true, Ordering::SeqCst));
+        let exec = exec.cancel(Arc::clone(&watch.cancelled));
+        (watch, exec)
     }
 
     /// Prepares `exec` for passes: progress when standard error is a terminal, Ctrl-C, and a journal.
@@ -54,89 +57,103 @@ impl Watch {
             Some(folder) => Checkpoint::create(folder, task)?,
             None => Checkpoint::in_memory(task),
         });
-        let line = Arc::new(Mutex::new(Line::new(is_shown(quiet))));
-        let shown = Arc::clone(&line);
-        let report = Arc::new(move |p: Progress| shown.lock().unwrap_or_else(PoisonError::into_inner).take(p));
-        let flag = Arc::new(AtomicBool::new(false));
-        let set = Arc::clone(&flag);
+        let watch = Watch::new(is_shown(quiet), Some(Arc::clone(&checkpoint)));
+        let shown = Arc::clone(&watch.line);
+        let report = Arc::new(move |p: Progress| lock(&shown).take(p));
+        let (cancelled, open) = (Arc::clone(&watch.cancelled), Arc::clone(&watch.open));
         let (kept, output) = (Arc::clone(&checkpoint), args.output.clone());
-        // Without a handler Ctrl-C ends the process, as it always did.
-        let _ = ctrlc::set_handler(move || {
-            if set.swap(true, Ordering::SeqCst) {
-                let _ = writeln!(std::io::stderr(), "interrupted");
-                std::process::exit(INTERRUPTED.into());
-            }
-            let (set, kept, output) = (Arc::clone(&set), Arc::clone(&kept), output.clone());
+        signals::on_next(move || {
+            cancelled.store(true, Ordering::SeqCst);
             std::thread::spawn(move || {
                 std::thread::sleep(PATIENCE);
-                // Still set: the work has not ended by itself, so its passes are saved from here.
-                if set.swap(false, Ordering::SeqCst) {
+                // Still open: the work has not ended by itself, so its passes are saved from here.
+                let open = lock(&open);
+                if *open {
                     let (message, help) = keep(&kept, output.as_deref());
-                    let help = help.map(|h| format!(" help: {h}\n")).unwrap_or_default();
-                    let _ = write!(std::io::stderr(), "error: {message}\n{help}");
-                    std::process::exit(INTERRUPTED.into());
+                    let help = help.map(|h| format!("{h}\n")).unwrap_or_default();
+                    let _ = write!(std::io::stderr(), "{}\n{}", printable(&message), printable(&help));
+                    signals::exit();
                 }
             });
         });
-        let journal = Arc::clone(&checkpoint) as Arc<dyn mercer::exec::Journal>;
-        let exec = exec.cancel(Arc::clone(&flag)).progress(report).journal(journal);
-        let watch = Watch { checkpoint: Some(checkpoint), line };
-        watch.line().flag = Some(flag);
+        let journal = checkpoint as Arc<dyn mercer::exec::Journal>;
+        let exec = exec.cancel(Arc::clone(&watch.cancelled)).progress(report).journal(journal);
         Ok((watch, exec))
-    }
-
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows how many rows were read, of how many if that is known.
     pub(crate) fn rows(&self, rows: u64, of: Option<u64>) {
-        let mut line = self.line();
+        let mut line = lock(&self.line);
         if line.last_shown.elapsed() > Duration::from_millis(200) {
             let of = of.map_or(String::new(), |n| format!(" of {}", mercer_view::count(n as usize)));
             line.show(&format!("{} rows{of}", mercer_view::count(rows as usize)));
         }
     }
 
+    /// The flag that cancels the work, as Ctrl-C does.
+    pub(crate) fn canceller(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancelled)
+    }
+
     /// Fails after Ctrl-C.
     pub(crate) fn check_cancelled(&self) -> Result<()> {
-        match self.line().flag.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst)) {
+        match self.cancelled.load(Ordering::SeqCst) {
             true => Err(Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None }),
             false => Ok(()),
         }
     }
 
+    /// The last moment for Ctrl-C, before results take their places: fails after it, with the passes saved.
+    pub(crate) fn settle(&self, output: Option<&str>) -> Result<()> {
+        self.close();
+        self.check_cancelled().map_err(|_| self.interrupted(output))
+    }
+
     /// Removes the checkpoint: the work is done and its results are written.
     pub(crate) fn done(self) -> Result<()> {
+        self.close();
         self.checkpoint.map_or(Ok(()), |checkpoint| Ok(checkpoint.remove()?))
     }
 
     /// Saves the passes of interrupted work; the message says how to resume.
     pub(crate) fn interrupted(&self, output: Option<&str>) -> Failure {
-        let handled = !self.clear();
-        let Some(checkpoint) = &self.checkpoint else {
-            return Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None };
+        self.close();
+        let (message, help) = match &self.checkpoint {
+            Some(checkpoint) => keep(checkpoint, output),
+            None => ("interrupted; nothing was written".into(), None),
         };
-        if handled {
-            // The handler of Ctrl-C saves them and ends the process.
-            std::thread::sleep(Duration::MAX);
-        }
-        let (message, help) = keep(checkpoint, output);
         Failure::Interrupted { message, help }
+    }
+
+    /// A failure of the work after the fit. An interruption still saves the passes.
+    pub(crate) fn or_interrupted(&self, failure: Failure, output: Option<&str>) -> Failure {
+        match failure {
+            Failure::Interrupted { .. } => self.interrupted(output),
+            other => other,
+        }
     }
 
     /// The work failed otherwise.
     pub(crate) fn failed(&self) {
-        self.clear();
+        self.close();
         self.checkpoint.as_deref().into_iter().for_each(remove_if_empty);
     }
 
-    /// Clears the line; returns whether there was an interruption that is not handled yet.
-    pub(crate) fn clear(&self) -> bool {
-        let mut line = self.line();
-        line.show("");
-        line.flag.as_ref().is_some_and(|flag| flag.swap(false, Ordering::SeqCst))
+    /// Clears the line of progress.
+    pub(crate) fn clear(&self) {
+        lock(&self.line).show("");
     }
+
+    /// From now on this thread decides about the passes. If the handler of Ctrl-C is ending the process, this does not
+    /// return.
+    fn close(&self) {
+        self.clear();
+        *lock(&self.open) = false;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether progress is shown.
@@ -209,7 +226,6 @@ struct Line {
     start: Instant,
     pass: Option<Pass>,
     last_shown: Instant,
-    flag: Option<Arc<AtomicBool>>,
 }
 
 struct Pass {
@@ -226,7 +242,7 @@ struct Pass {
 impl Line {
     fn new(shown: bool) -> Self {
         let now = Instant::now();
-        Line { shown, width: 0, start: now, pass: None, last_shown: now, flag: None }
+        Line { shown, width: 0, start: now, pass: None, last_shown: now }
     }
 
     fn take(&mut self, progress: Progress) {

@@ -12,6 +12,7 @@ pub(crate) fn run(args: &ReportArgs, run: &RunArgs, terminal: &mut Terminal) -> 
     if args.output != "-" && ![".html", ".htm"].iter().any(|end| args.output.to_lowercase().ends_with(end)) {
         return Err(Failure::Usage(format!("--output {}: a report is HTML; name it as report.html", args.output)));
     }
+    crate::transform::check(&args.output)?;
     let shown = PlotInput::new(&args.shown, run)?;
     let fitted = Fitted::try_from(shown.subject()).map_err(|_| Failure::Error {
         message: format!("{}: a report needs a model and its data; one is missing", shown.source),

@@ -1,5 +1,9 @@
 //! The rows that a command works on: in memory, in batches where they are too many for it, or mapped into memory.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use mercer::exec::Progress;
 use mercer::{AnyPoints, Batches, ErrorKind, Exec, Fitted, Plan, Points, Source, Spec};
 use mercer_io::{
     Column, Format, MappedNpy, MappedPoints, Note, SavedModel, Stream, StreamOptions, Table, TableWriter, write_table,
@@ -33,7 +37,7 @@ pub(crate) struct BatchedRows {
     columns: Vec<String>,
     labels: Vec<String>,
     /// An NPY file that is mapped into memory, for exact kernel PCA.
-    mapped: Option<MappedNpy>,
+    mapped: Option<Arc<MappedNpy>>,
     /// Notes of the last pass over the rows.
     notes: std::cell::RefCell<Vec<String>>,
 }
@@ -236,6 +240,7 @@ impl Rows {
         if self.is_whole() {
             return self.each_scored(job, &mut |table| terminal.data(&write_table(&table, format)?));
         }
+        crate::stdout::check_open()?;
         let (out, notes) = self.write_scores(job, TableWriter::new(std::io::stdout(), format))?;
         out.finish_forward()?;
         Ok(notes)
@@ -360,7 +365,7 @@ impl BatchedRows {
             return Err(Failure::Usage(format!("a Gram matrix has to fit the memory: {remedy}")));
         }
         if matches!(spec, Spec::KernelPca(kernel) if kernel.is_exact()) {
-            self.mapped = Some(self.map(args)?);
+            self.mapped = Some(Arc::new(self.map(args)?));
         }
         Ok(self)
     }
@@ -380,6 +385,7 @@ impl BatchedRows {
         if !plain || !matches!(self.args.read.missing, MissingArg::Error) {
             return Err(refused());
         }
+        mercer_io::exit_on_lost_pages();
         Ok(MappedNpy::open(name)?)
     }
 
@@ -391,7 +397,16 @@ impl BatchedRows {
             _ => Failure::from(e).about(&self.stream.source()),
         };
         if let Some(mapped) = &self.mapped {
-            return spec.run(plan, mapped_source(mapped), exec).map_err(about);
+            // A file that changes has no model: the work ends at the next pass.
+            let (file, cancelled) = (Arc::clone(mapped), watch.canceller());
+            let exec = exec.clone().progress(Arc::new(move |event| {
+                if matches!(event, Progress::Pass { .. }) && file.check_unchanged().is_err() {
+                    cancelled.store(true, Ordering::SeqCst);
+                }
+            }));
+            let fitted = spec.run(plan, mapped_source(mapped), &exec);
+            mapped.check_unchanged()?;
+            return fitted.map_err(about);
         }
         let mut passes = Passes { rows: self, watch, failure: None };
         let fitted = spec.run(plan, Source::Batches(&mut passes), exec);

@@ -13,25 +13,30 @@ use mercer_view::{component, short};
 pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
     uncompressed(&args.output.output)?;
-    let rows = Rows::open_for(&saved, &args.data, run, args.stream)?;
     let (output, format) = (&args.output.output, args.output.format());
+    // Before any work: a name that cannot be written, or that another process writes to.
+    let file = if output == "-" { None } else { Some(Outputs::stage_file(output)?) };
+    let rows = Rows::open_for(&saved, &args.data, run, args.stream)?;
     let (watch, exec) = match rows.is_whole() {
         true => (Watch::none(), exec(run)),
         false => Watch::of_rows(terminal.is_quiet(), exec(run)),
     };
     let job = Scored { saved: &saved, fitted: false, known: None, errors: args.errors, watch: &watch, exec: &exec };
-    let notes = if output == "-" {
-        if !rows.is_whole() {
-            refuse_npy_on_stdout(Some(output), format)?;
+    let notes = match file {
+        None => {
+            if !rows.is_whole() {
+                refuse_npy_on_stdout(Some(output), format)?;
+            }
+            rows.print_scores(&job, format, terminal)?
         }
-        rows.print_scores(&job, format, terminal)?
-    } else {
-        let out = TableWriter::new(Outputs::stage_file(output)?, format);
-        let (out, notes) = rows.write_scores(&job, out)?;
-        let mut outputs = Outputs::new();
-        outputs.join(out.finish()?)?;
-        outputs.commit()?;
-        notes
+        Some(file) => {
+            let (out, notes) = rows.write_scores(&job, TableWriter::new(file, format))?;
+            let mut outputs = Outputs::new();
+            outputs.join(out.finish()?)?;
+            watch.settle(None)?;
+            outputs.commit()?;
+            notes
+        }
     };
     watch.clear();
     let mut out = terminal.summary(true);
@@ -42,6 +47,7 @@ pub(crate) fn transform(args: &TransformArgs, run: &RunArgs, terminal: &mut Term
 }
 
 pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
+    check(&args.output.output)?;
     let SavedModel { model, columns, .. } = load_model(&args.model)?;
     let names: Vec<String> = (0..model.components()).map(component).collect();
     let (table, kept) = input::read(&args.data, run)?;
@@ -52,6 +58,7 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     };
     let wanted: (&[String], _) = if are_scores { (&names, None) } else { (&columns, model.column_means()) };
     let data = input::split(&args.data, table, &kept, Some(wanted))?;
+    let foreign = args.data.data.iter().filter(|_| are_scores).find_map(|name| input::foreign_note(name));
     let scores: Points<f64> = if are_scores {
         data.points.clone()
     } else {
@@ -76,7 +83,7 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
     };
     write(&data.beside(Table::of_points(&back, |j| features[j].clone()))?, &args.output, terminal)?;
     let mut out = terminal.summary(true);
-    for note in data.notes() {
+    for note in data.notes().into_iter().chain(foreign) {
         line(&mut out, "note", note)?;
     }
     if !are_scores {
@@ -107,6 +114,11 @@ fn guess(table: &Table, scores: &[String], points: &[String]) -> Result<bool> {
         }),
         (false, _) => Ok(false),
     }
+}
+
+/// Refuses a file that cannot be written, before any work.
+pub(crate) fn check(output: &str) -> Result<()> {
+    if output == "-" { Ok(()) } else { Ok(Outputs::check(output)?) }
 }
 
 /// Refuses names of compressed files.

@@ -213,13 +213,19 @@ fn a_fit_that_is_killed_after_each_pass_ends_with_the_same_files() {
 #[test]
 fn the_checkpoint_stays_until_the_results_are_written() {
     let run = Run::new();
-    let error = run.fails(1, &fit(&["--checkpoint", "D", "-o", "missing/out"]));
-    assert!(error.contains("missing/out"), "{error}");
+    let mut child = run.start(&fit(&["--checkpoint", "D", "-o", "out"]));
+    assert!(run.wait_for(&mut child, "D", 1), "it was done too soon");
+    // Nothing could be seen of it before the work began.
+    fs::create_dir(run.path().join("out.scores.csv")).expect("makes");
+    let output = child.wait_with_output().expect("ends");
+    let error = error_of(&output);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("out.scores.csv"), "{error}");
     assert!(run.passes("D") > 0, "the work is done, the results cannot be written, and the passes are gone");
     // And the fit resumes from there.
-    fs::create_dir(run.path().join("missing")).expect("makes");
-    run.ok(&fit(&["--checkpoint", "D", "--resume", "-o", "missing/out"]));
-    assert!(run.written("missing/out").iter().all(Option::is_some) && !run.exists("D"));
+    fs::remove_dir(run.path().join("out.scores.csv")).expect("removes");
+    run.ok(&fit(&["--checkpoint", "D", "--resume", "-o", "out"]));
+    assert!(run.written("out").iter().all(Option::is_some) && !run.exists("D"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Checkpoints: the passes of a long search, each in a file that is written atomically.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
+use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +13,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::{Outputs, UNFINISHED};
+use crate::atomic::{Outputs, UNFINISHED, is_at};
 use crate::error::{Error, Result};
 use crate::remedy::Remedy;
 use crate::source::read_at_most;
@@ -33,6 +34,8 @@ pub type Task = Vec<(String, String)>;
 pub struct Checkpoint {
     task: Task,
     folder: Option<PathBuf>,
+    /// Locks the folder: two processes would write and remove the same passes.
+    _lock: Option<File>,
     passes: Mutex<BTreeMap<usize, (u64, PassResult)>>,
     /// The number of passes, in memory or in the folder.
     count: Mutex<usize>,
@@ -58,16 +61,18 @@ struct PassMetadata {
 impl Checkpoint {
     /// Keeps passes in memory, until [`Checkpoint::save_to`] writes them.
     pub fn in_memory(task: Task) -> Self {
-        Checkpoint { task, folder: None, passes: Mutex::default(), count: Mutex::new(0) }
+        Checkpoint { task, folder: None, _lock: None, passes: Mutex::default(), count: Mutex::new(0) }
     }
 
     /// Starts a checkpoint in a folder, which is created if needed.
     ///
     /// # Errors
-    /// When the folder has a checkpoint already, or cannot be written to.
+    /// When the folder has a checkpoint already, is used by another process, or cannot be written to.
     pub fn create(folder: impl AsRef<Path>, task: Task) -> Result<Self> {
         let folder = folder.as_ref();
         let shown = folder.display().to_string();
+        fs::create_dir_all(folder).map_err(Error::io(&shown, "created"))?;
+        let held = lock_folder(folder)?;
         if folder.join(MANIFEST).exists() {
             return Err(Error::unsupported(&shown, "already has a checkpoint", Remedy::ResumeCheckpoint));
         }
@@ -75,11 +80,10 @@ impl Checkpoint {
             let what = format!("has pass files but no {MANIFEST}");
             return Err(Error::advised(&shown, what, "remove them, or use another folder"));
         }
-        fs::create_dir_all(folder).map_err(Error::io(&shown, "created"))?;
         let manifest = Manifest { format: VERSION.into(), task: task.clone() };
         let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::damaged(&shown, FORMAT, e))?;
         write(&folder.join(MANIFEST), text)?;
-        Ok(Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) })
+        Ok(Checkpoint { folder: Some(folder.into()), _lock: held, ..Checkpoint::in_memory(task) })
     }
 
     /// Returns the settings of the checkpoint in a folder; `None` when there is none that can be read.
@@ -92,13 +96,18 @@ impl Checkpoint {
     /// Resumes from the checkpoint in a folder.
     ///
     /// # Errors
-    /// When there is none, or when its settings differ.
+    /// When there is none, when its settings differ, or when another process uses it.
     pub fn resume(folder: impl AsRef<Path>, task: Task) -> Result<Self> {
         let folder = folder.as_ref();
         let shown = folder.display().to_string();
         let manifest = folder.join(MANIFEST);
+        let none = || Error::unsupported(&shown, "has no checkpoint to resume from", Remedy::StartCheckpoint);
+        if !folder.is_dir() {
+            return Err(none());
+        }
+        let held = lock_folder(folder)?;
         if !manifest.is_file() {
-            return Err(Error::unsupported(&shown, "has no checkpoint to resume from", Remedy::StartCheckpoint));
+            return Err(none());
         }
         let bytes = read_at_most(&manifest.display().to_string(), FORMAT, MANIFEST_LIMIT)?;
         let found: Manifest = serde_json::from_slice(&bytes).map_err(|e| Error::damaged(&shown, FORMAT, e))?;
@@ -119,7 +128,7 @@ impl Checkpoint {
         if let Some((name, there)) = found.task.iter().find(|(name, _)| !task.iter().any(|(here, _)| here == name)) {
             return refuse(format!("is a checkpoint of other work: {name} was {there}, now it is nothing"));
         }
-        let this = Checkpoint { folder: Some(folder.into()), ..Checkpoint::in_memory(task) };
+        let this = Checkpoint { folder: Some(folder.into()), _lock: held, ..Checkpoint::in_memory(task) };
         *lock(&this.count) = (1..).take_while(|pass| this.file(folder, *pass).is_file()).count();
         Ok(this)
     }
@@ -154,7 +163,10 @@ impl Checkpoint {
         let Some(folder) = &self.folder else { return Ok(()) };
         let remove = |path: PathBuf| {
             let shown = path.display().to_string();
-            fs::remove_file(path).map_err(Error::io(&shown, "removed"))
+            match fs::remove_file(path) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+                other => other.map_err(Error::io(&shown, "removed")),
+            }
         };
         // The passes first: without the manifest they would have no settings.
         for pass in (1..).take_while(|pass| self.file(folder, *pass).is_file()) {
@@ -224,6 +236,19 @@ impl Checkpoint {
 fn fingerprint_of(images: &[f64], norm: Option<f64>) -> u64 {
     let images = fingerprint(images);
     norm.map_or(images, |norm| fingerprint(&[f64::from_bits(images), norm]))
+}
+
+/// Locks a folder for as long as the file is open; `None` on systems and file systems without such locks.
+fn lock_folder(folder: &Path) -> Result<Option<File>> {
+    let (Ok(folder), Ok(file)) = (fs::canonicalize(folder), File::open(folder)) else { return Ok(None) };
+    match file.try_lock() {
+        // Also when the process that had the lock has just removed the folder.
+        Ok(()) if is_at(&file, &folder) => Ok(Some(file)),
+        Err(TryLockError::Error(_)) => Ok(None),
+        Ok(()) | Err(TryLockError::WouldBlock) => {
+            Err(Error::InUse { file: folder.display().to_string(), what: "is a checkpoint in use" })
+        }
+    }
 }
 
 fn pass_name(pass: usize) -> String {

@@ -18,6 +18,10 @@ pub enum Error {
     NotFound { file: String, nearest: Option<String> },
     #[error("{file}: is {what}, not a regular file")]
     NotRegular { file: String, what: &'static str },
+    #[error("{file}: {what} by another process")]
+    InUse { file: String, what: &'static str },
+    #[error("{file}: changed while it was read: {what}")]
+    Changed { file: String, what: String },
     #[error("{file}: has no rows")]
     Empty { file: String },
     #[error("{file}:{line}: {}, expected {expected}", counted(*found, "field"))]
@@ -61,6 +65,8 @@ impl Error {
         Some(match self {
             Error::NotFound { nearest: Some(name), .. } => Remedy::DidYouMean { name: name.clone() },
             Error::NotFound { .. } => Remedy::ListDataSets,
+            Error::InUse { .. } => Remedy::Advice("wait until it has ended, or use another name".into()),
+            Error::Changed { .. } => Remedy::Advice("start again, and do not change files while they are read".into()),
             Error::Empty { .. } => Remedy::Advice("a table has a line of names and at least one row".into()),
             // A title or a comment, or a delimiter that was not detected.
             Error::Ragged { expected: 1, .. } => Remedy::SkipLines,

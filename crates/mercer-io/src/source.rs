@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 
@@ -33,6 +34,42 @@ pub(crate) struct Source {
     pub(crate) format: Format,
     pub(crate) compression: Compression,
     pub(crate) options: ReadOptions,
+    /// The file as it was found; `None` for bytes in memory.
+    stamp: Option<Stamp>,
+}
+
+/// What changes with the content of a file: it is compared before and after each pass over it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// Device and inode: a file that was replaced has others.
+    place: (u64, u64),
+}
+
+impl Stamp {
+    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+        #[cfg(unix)]
+        let place = {
+            use std::os::unix::fs::MetadataExt;
+            (metadata.dev(), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let place = (0, 0);
+        Stamp { length: metadata.len(), modified: metadata.modified().ok(), place }
+    }
+
+    /// Fails if the file of this name is not as it was.
+    pub(crate) fn check(&self, name: &str) -> Result<()> {
+        let now = Stamp::of(&fs::metadata(name).map_err(Error::io(name, "read"))?);
+        let what = match () {
+            () if now.place != self.place => "it was replaced".to_string(),
+            () if now.length != self.length => format!("it had {} bytes, and now has {}", self.length, now.length),
+            () if now.modified != self.modified => "it was written to".to_string(),
+            () => return Ok(()),
+        };
+        Err(Error::Changed { file: name.into(), what })
+    }
 }
 
 impl Source {
@@ -62,7 +99,8 @@ impl Source {
         let mut head = Vec::new();
         let file = File::open(name).map_err(Error::io(name, "read"))?;
         file.take(HEAD as u64).read_to_end(&mut head).map_err(Error::io(name, "read"))?;
-        Ok(Source::new(name, Location::File(name.into()), metadata.len(), &head, options))
+        let source = Source::new(name, Location::File(name.into()), metadata.len(), &head, options);
+        Ok(Source { stamp: Some(Stamp::of(&metadata)), ..source })
     }
 
     /// As [`Source::find`], also for standard input and pipes, which are read into memory.
@@ -88,13 +126,17 @@ impl Source {
 
     fn new(name: &str, location: Location, size: u64, head: &[u8], options: &ReadOptions) -> Self {
         let (format, compression) = kind(name, head, options);
-        Source { name: name.into(), location, size, format, compression, options: options.clone() }
+        Source { name: name.into(), location, size, format, compression, options: options.clone(), stamp: None }
+    }
+
+    /// Fails if the file is not as it was when it was found.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.stamp.as_ref().map_or(Ok(()), |stamp| stamp.check(&self.name))
     }
 
     /// The error for a file that was changed between two passes.
     pub(crate) fn changed(&self) -> Error {
-        let what = "has other columns than when it was opened";
-        Error::advised(&self.name, what, "do not change files while they are read")
+        Error::Changed { file: self.name.clone(), what: "it has other columns than when it was opened".into() }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tables that are read batch by batch.
 
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use crate::compression::Compression;
@@ -74,6 +74,8 @@ struct OpenFile {
     table: Arc<dyn OpenTable>,
     /// For each column of the stream its place in this file.
     places: Vec<usize>,
+    /// The number of rows that the first whole pass found, for all clones of the stream.
+    rows: Arc<OnceLock<u64>>,
 }
 
 impl Stream {
@@ -106,7 +108,7 @@ impl Stream {
                 }
                 Some(first) => first.places_in(&source.name, &*table)?,
             };
-            files.push(OpenFile { source, table, places });
+            files.push(OpenFile { source, table, places, rows: Arc::default() });
         }
         let Some(first) = files.first() else {
             return Err(Error::advised("input", "no file is named", "name a file or a folder"));
@@ -184,7 +186,8 @@ impl Stream {
         &self.notes
     }
 
-    /// Begins a pass over all rows.
+    /// Begins a pass over all rows. A file that changed since it was opened is an error of a batch, at the latest after
+    /// the last batch of the file.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -210,13 +213,16 @@ impl Stream {
         left = left.checked_sub(memory).ok_or_else(too_large)?;
         let mut whole: Option<Vec<Values>> = None;
         for file in &self.files {
-            let mut pass = self.pass(file, left)?;
-            while let Some(values) = pass.next(self.batch_rows(), &pool)? {
+            let mut pass = file.unchanged(|| self.pass(file, left))?;
+            let mut rows = 0;
+            while let Some(values) = file.unchanged(|| pass.next(self.batch_rows(), &pool))? {
+                rows += values.first().map_or(0, Values::len) as u64;
                 match &mut whole {
                     Some(whole) => whole.iter_mut().zip(values).for_each(|(whole, more)| whole.append(more)),
                     None => whole = Some(values),
                 }
             }
+            file.end_pass(rows)?;
             left = left.checked_sub(pass.bytes_read()).ok_or_else(too_large)?;
         }
         let values = whole.ok_or_else(|| Error::Empty { file: self.source() })?;
@@ -239,8 +245,8 @@ impl Stream {
     fn send(&self, pool: &DecodePool, sender: &SyncSender<Result<Batch>>) -> Result<()> {
         let mut sent = false;
         for file in &self.files {
-            let (mut pass, mut first_row) = (self.pass(file, u64::MAX)?, 0);
-            while let Some(values) = pass.next(self.batch_rows(), pool)? {
+            let (mut pass, mut first_row) = (file.unchanged(|| self.pass(file, u64::MAX))?, 0);
+            while let Some(values) = file.unchanged(|| pass.next(self.batch_rows(), pool))? {
                 let name = &file.source.name;
                 let table = Table::new(name, self.named(values))?.part_from(Some(first_row));
                 let count = table.rows() as u64;
@@ -249,6 +255,7 @@ impl Stream {
                 }
                 (sent, first_row) = (true, first_row + count);
             }
+            file.end_pass(first_row)?;
         }
         match sent {
             true => Ok(()),
@@ -257,6 +264,7 @@ impl Stream {
     }
 
     fn pass(&self, file: &OpenFile, limit: u64) -> Result<Box<dyn Pass>> {
+        file.source.check_unchanged()?;
         let wanted = self.kept.iter().zip(&self.columns).map(|(c, column)| Wanted {
             place: file.places[*c],
             name: column.name.clone(),
@@ -267,6 +275,20 @@ impl Stream {
 }
 
 impl OpenFile {
+    /// What a step of a pass returns. If it fails because the file was changed, that is the error.
+    fn unchanged<T>(&self, step: impl FnOnce() -> Result<T>) -> Result<T> {
+        step().or_else(|e| self.source.check_unchanged().and(Err(e)))
+    }
+
+    /// Checks at the end of a pass over so many rows that the file is as it was when it was opened. All passes have then
+    /// read the same rows.
+    fn end_pass(&self, rows: u64) -> Result<()> {
+        self.source.check_unchanged()?;
+        let first = *self.rows.get_or_init(|| rows);
+        let what = || format!("it had {}, and now has {rows}", counted(first as usize, "row"));
+        (rows == first).then_some(()).ok_or_else(|| Error::Changed { file: self.source.name.clone(), what: what() })
+    }
+
     /// The places of this file's columns in another file of the same table.
     fn places_in(&self, name: &str, other: &dyn OpenTable) -> Result<Vec<usize>> {
         let (first, here, there) = (&self.source.name, self.table.columns(), other.columns());

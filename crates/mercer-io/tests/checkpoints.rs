@@ -372,3 +372,19 @@ fn only_complete_files_are_ever_in_the_folder() {
         .collect();
     assert_eq!(names(&folder.path().join("c")), expected);
 }
+
+#[test]
+fn a_checkpoint_is_of_one_process_at_a_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("c");
+    let first = Checkpoint::create(&place, task()).expect("new");
+    for second in [Checkpoint::resume(&place, task()), Checkpoint::create(&place, task())] {
+        let error = second.expect_err("in use");
+        assert!(matches!(error, mercer_io::Error::InUse { .. }) && error.remedy().is_some(), "{error}");
+    }
+    drop(first);
+    let first = Checkpoint::resume(&place, task()).expect("free again");
+    // Files that somebody removed are not missed.
+    fs::remove_dir_all(&place).expect("removes");
+    first.remove().expect("nothing to do");
+}

@@ -29,7 +29,7 @@ pub(crate) fn of_files(error: mercer_io::Error) -> PyErr {
         mercer_io::Error::Library(error) => python(error),
         // The kind of the system's error selects FileNotFoundError, PermissionError and so on.
         mercer_io::Error::Io { source, .. } => std::io::Error::new(source.kind(), message).into(),
-        mercer_io::Error::NotRegular { .. } => PyOSError::new_err(message),
+        mercer_io::Error::NotRegular { .. } | mercer_io::Error::InUse { .. } => PyOSError::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }

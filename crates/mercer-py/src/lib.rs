@@ -14,8 +14,17 @@ mod table;
 
 use pyo3::prelude::*;
 
+/// Returns the memory limit of a fit without one: 8 GB, or 60 % of the memory that this process may still use if that is
+/// less. On large machines it is a constant, so that plans do not depend on what else is running.
+#[pyfunction]
+fn default_memory() -> u64 {
+    mercer_io::default_memory().min(mercer::exec::DEFAULT_MEMORY)
+}
+
 #[pymodule(gil_used = false)]
 mod _mercer {
+    #[pymodule_export]
+    use crate::default_memory;
     #[pymodule_export]
     use crate::fit::{complete_axes, fit_gram, fit_operator, fit_points, fit_scatter, fit_sparse, plan};
     #[pymodule_export]

@@ -24,5 +24,5 @@ pub use report::{Fitted, Report};
 pub use tables::{eigenvalue_table, standardised};
 pub use text::{
     component, count, describe, describe_kernel, describe_pca, describe_spec, eigenvalue_meaning, percent, plural,
-    rounded, shell, short, shown_eigenvalues, title,
+    printable, rounded, shell, short, shown_eigenvalues, title,
 };

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::colour::{Colour, range};
 use crate::figure::{Figure, Layer, Panel};
-use crate::text::short;
+use crate::text::{printable, short};
 
 /// Marks of the classes.
 const MARKS: [char; 21] =
@@ -35,13 +35,13 @@ impl Figure {
     /// Returns the figure in characters, `width` columns wide (40 at least), with about `rows` rows per panel.
     pub fn terminal(&self, width: usize, rows: usize) -> String {
         let (width, rows) = (width.clamp(40, 400), rows.clamp(6, 200));
-        let mut text = format!("  {}\n", self.title);
+        let mut text = format!("  {}\n", printable(&self.title));
         if !self.note.is_empty() {
-            let _ = writeln!(text, "  {}", self.note);
+            let _ = writeln!(text, "  {}", printable(&self.note));
         }
         for panel in &self.panels {
             if !panel.title.is_empty() {
-                let _ = writeln!(text, "  {}", panel.title);
+                let _ = writeln!(text, "  {}", printable(&panel.title));
             }
             match panel.layers.as_slice() {
                 [Layer::Bars { names, heights, errors, .. }, ..] => bars(names, heights, errors, width, &mut text),
@@ -56,6 +56,7 @@ impl Figure {
 const BESIDE_BAR: usize = 30;
 
 fn bars(names: &[String], heights: &[f64], errors: &[(f64, f64)], width: usize, text: &mut String) {
+    let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
     let wide = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
     let columns = width.saturating_sub(wide + BESIDE_BAR).max(8);
     let mut sum = 0.0;
@@ -78,7 +79,7 @@ fn framed(panel: &Panel, width: usize, rows: usize, text: &mut String) {
     let end = |v: f64| if scaled { short((v * 1e4).round() / 1e4) } else { String::new() };
     let (high, low, first, last) = (end(top), end(bottom), end(left), end(right));
     // A long name would leave no room for the plot.
-    let up: String = panel.axes.1.chars().take(width / 4).collect();
+    let up: String = printable(&panel.axes.1).chars().take(width / 4).collect();
     let margin = [&high, &low, &up].iter().map(|t| t.chars().count()).max().unwrap_or(0) + 1;
     let columns = width.saturating_sub(margin + 3).max(16);
     let mut cells: Vec<Cell> = vec![None; columns * rows];
@@ -123,7 +124,7 @@ fn framed(panel: &Panel, width: usize, rows: usize, text: &mut String) {
         text.push(' ');
         for (name, mark, color) in &legend {
             let style = Style::new().fg_color(Some((*color).into()));
-            let _ = write!(text, "  {style}{mark} {name}{style:#}");
+            let _ = write!(text, "  {style}{mark} {}{style:#}", printable(name));
         }
         text.push('\n');
     }
@@ -150,7 +151,7 @@ fn framed(panel: &Panel, width: usize, rows: usize, text: &mut String) {
     }
     let inner = columns.saturating_sub(first.chars().count() + last.chars().count());
     let _ = write!(text, "\n{:margin$} └{}┘\n", "", "─".repeat(columns));
-    let _ = writeln!(text, "{:margin$}  {first}{:^inner$}{last}", "", panel.axes.0);
+    let _ = writeln!(text, "{:margin$}  {first}{:^inner$}{last}", "", printable(&panel.axes.0));
 }
 
 /// A mark per class; where several classes share a cell, the one with most points.
@@ -231,7 +232,7 @@ fn arrows(arrows: &[((f64, f64), String)], cell: &dyn Fn((f64, f64)) -> usize, c
     let lines = cells.len() / columns;
     let mut taken: Vec<std::ops::Range<usize>> = Vec::new();
     for ((x, y), name) in arrows {
-        let tip = cell((*x, *y));
+        let (name, tip) = (printable(name), cell((*x, *y)));
         let length = name.chars().count().min(columns);
         let from = (tip % columns).min(columns - length);
         let free = |line: i64| {

@@ -133,6 +133,17 @@ pub fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
 
+/// Returns a text that is safe to show on a terminal: control characters other than line breaks are written as escapes.
+/// Names of files and columns may have any.
+pub fn printable(text: &str) -> String {
+    let escaped = |c: char| c.is_control() && c != '\n';
+    if !text.contains(escaped) {
+        return text.into();
+    }
+    let one = |c: char| if escaped(c) { c.escape_debug().to_string() } else { c.to_string() };
+    text.chars().map(one).collect()
+}
+
 /// Joins words into a line for a shell, quoted where needed.
 pub fn shell(words: &[String]) -> String {
     let plain = |w: &String| !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
@@ -143,6 +154,11 @@ pub fn shell(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_not_printed() {
+        assert_eq!(printable("a\u{1b}[2J\u{7}\u{9b}1m\u{7f}\tb\nc é"), "a\\u{1b}[2J\\u{7}\\u{9b}1m\\u{7f}\\tb\nc é");
+    }
 
     #[test]
     fn numbers_are_short() {
