@@ -43,7 +43,8 @@ fn a_file_that_changes_between_passes_is_an_error() {
     for format in [Format::CSV, Format::NPY, Format::PARQUET] {
         let bytes = write_table(&table(3000), format).expect("writes");
         let cut = bytes.len() as u64 / 2;
-        let changes: [(&str, &dyn Fn(&Path)); 5] = [
+        type Change<'a> = (&'a str, &'a dyn Fn(&Path));
+        let changes: [Change<'_>; 5] = [
             ("appended", &|path| append(path, b"0.5,0.5\n0.1,0.1\n")),
             ("cut", &|path| {
                 OpenOptions::new().write(true).open(path).expect("opens").set_len(cut).expect("cuts");
