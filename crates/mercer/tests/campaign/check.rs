@@ -67,10 +67,8 @@ pub struct Check {
 impl Check {
     /// Whether the claim is wrong, beyond the error of the reference.
     pub fn is_violated(&self) -> bool {
-        // Also where a number is none.
-        // What is not a number does not hold.
-        let holds = self.error <= self.claim + self.reference;
-        !holds
+        let allowed = self.claim + self.reference;
+        self.error > allowed || self.error.is_nan() || allowed.is_nan()
     }
 
     /// How many times the error exceeds the claim.

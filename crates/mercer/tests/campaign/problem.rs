@@ -479,13 +479,13 @@ fn kernel_pca(rng: &mut Rng) -> Problem {
     if rng.chance(0.2) {
         x = Points::from_fn(n, d, |i, j| x.row(i)[j].abs());
     }
-    let standardise = rng.chance(0.12);
-    let kernel = match standardise {
-        // Widths for standardised points.
-        true => kernels::kernel(rng, &data::family(&mut rng.clone(), "normal", n, d), false),
-        false => kernels::kernel(rng, &x, false),
-    };
-    let spec = KernelPca::new(kernel).components(components(rng, n - 1)).standardise(standardise);
+    let kernel = kernels::kernel(rng, &x, false);
+    let mut spec = KernelPca::new(kernel).components(components(rng, n - 1)).standardise(rng.chance(0.12));
+    if spec.is_standardised() && rng.chance(0.9) {
+        // Widths for standardised points; the others are as wide or narrow as the units of the data make them.
+        let alike = data::family(rng, "normal", n, d);
+        spec = spec.with_kernel(kernels::kernel(rng, &alike, false));
+    }
     problem(family, x, Task::Kernel { spec })
 }
 
