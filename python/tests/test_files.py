@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 
 import mercer
 import numpy as np
@@ -229,7 +230,7 @@ def test_models_of_the_command(iris, tmp_path):
     inner = (iris - iris.mean(axis=0)) / iris.std(axis=0, ddof=1)
     fitted = KernelPCA(2, kernel="rbf", gamma=0.3).fit(inner)
     fitted.save(tmp_path / "m")
-    standardise(tmp_path / "m", iris.mean(axis=0), iris.std(axis=0, ddof=1))
+    rewrite(tmp_path / "m", {"mean": iris.mean(axis=0), "scale": iris.std(axis=0, ddof=1)}, {})
     loaded = mercer.load(tmp_path / "m")
     assert np.allclose(loaded.transform(iris), fitted.transform(inner))
     assert np.allclose(loaded.X_fit_, iris)
@@ -239,13 +240,30 @@ def test_models_of_the_command(iris, tmp_path):
         loaded.to_sklearn()
 
 
-def standardise(path, mean, scale):
-    """Puts mean and scale into a model file."""
+def rewrite(path, tensors, facts):
+    """Changes a model file, which becomes one of the format without a checksum."""
     from safetensors.numpy import safe_open, save_file
 
     with safe_open(path, "np") as f:
-        tensors, metadata = {name: f.get_tensor(name) for name in f.keys()}, f.metadata()  # noqa: SIM118
-    save_file({**tensors, "mean": mean, "scale": scale}, path, metadata)
+        old, known = {name: f.get_tensor(name) for name in f.keys()}, json.loads(f.metadata()["mercer"])  # noqa: SIM118
+    del known["checksum"]
+    known = {**known, **facts, "format": "mercer-model/1"}
+    save_file({**old, **tensors}, path, {"mercer": json.dumps(known)})
+
+
+def test_a_changed_file_or_pickle_is_refused(iris, tmp_path):
+    fitted, path = PCA(2).fit(iris), tmp_path / "m"
+    fitted.save(path)
+    changed = bytearray(path.read_bytes())
+    changed[-3] ^= 1
+    path.write_bytes(changed)
+    with pytest.raises(ValueError, match="checksum mismatch"):
+        mercer.load(path)
+    stored = pickle.dumps(fitted)
+    changed = stored.replace(rb"\"n\":150", rb"\"n\":151")
+    assert changed != stored
+    with pytest.raises(ValueError, match="checksum mismatch"):
+        pickle.loads(changed)
 
 
 @pytest.mark.parametrize(
@@ -254,14 +272,10 @@ def standardise(path, mean, scale):
     ids=repr,
 )
 def test_an_invalid_front_is_ignored(iris, tmp_path, front):
-    from safetensors.numpy import safe_open, save_file
-
     for estimator in (PCA(2), KernelPCA(2, kernel="rbf"), IncrementalPCA(2), Nystroem(n_components=5)):
         fitted, path = estimator.fit(iris), tmp_path / "m"
         fitted.save(path)
-        with safe_open(path, "np") as f:
-            tensors, facts = {name: f.get_tensor(name) for name in f.keys()}, json.loads(f.metadata()["mercer"])  # noqa: SIM118
-        save_file(tensors, path, {"mercer": json.dumps({**facts, "front": front})})
+        rewrite(path, {}, {"front": front})
         assert np.allclose(mercer.load(path).transform(iris), fitted.transform(iris))
 
 
