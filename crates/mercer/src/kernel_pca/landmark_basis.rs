@@ -12,6 +12,7 @@ use crate::kernel::{Bound, Choice};
 use crate::linalg;
 use crate::op::{Gram, SymOp};
 use crate::points::Points;
+use crate::real::check_found;
 use crate::wire::{Reader, Writer, damaged};
 
 /// Number of sampled rows whose kernel values estimate the mean kernel row (`shift`).
@@ -173,14 +174,14 @@ impl LandmarkBasis {
         let d = reader.size()?;
         let deviation = reader.flag()?;
         let shift = reader.finite("shift", d)?;
+        check_found("shift", &shift)?;
         let bound = Bound::from_parts(kernel, d, deviation, shift)?;
         let standardise = match reader.flag()? {
             true => {
                 let (mean, scale) = (reader.finite("mean", d)?, reader.finite("scale", d)?);
-                if scale.iter().any(|s| *s <= 0.0) {
-                    return Err(damaged("a scale is not positive"));
-                }
-                Some(Standardise { mean, scale })
+                let standardise = Standardise { mean, scale };
+                standardise.check()?;
+                Some(standardise)
             }
             false => None,
         };

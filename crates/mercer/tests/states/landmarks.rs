@@ -134,6 +134,25 @@ fn any_cuts_and_any_tree_give_the_same_model() -> Result<()> {
     Ok(())
 }
 
+/// A mean or scale that no fit finds would make points of the model that are not finite.
+#[test]
+fn a_basis_with_a_mean_that_no_fit_finds_is_refused() -> Result<()> {
+    let (x, exec) = (iris().0, Exec::new());
+    let spec = gaussian(0.1).standardise(true).landmarks(Landmarks::Uniform(5));
+    let mut survey = Survey::new(x.d(), spec.sample_size(), 0);
+    survey.update(&x, &exec)?;
+    let bytes = spec.basis(&survey, &exec)?.to_bytes();
+    let mean = survey.mean()[0].to_le_bytes();
+    let at = bytes.windows(8).position(|w| w == mean).expect("the mean of the first column");
+    for huge in [f64::MAX, 1e200] {
+        let mut other = bytes.clone();
+        other[at..at + 8].copy_from_slice(&huge.to_le_bytes());
+        let error = LandmarkBasis::from_bytes(&mercer::testing::signed_again(&other)).unwrap_err();
+        assert!(error.to_string().starts_with("mean: values of magnitude"), "{error}");
+    }
+    Ok(())
+}
+
 #[test]
 fn the_same_bits_on_any_number_of_threads() -> Result<()> {
     let x = digits().0;
