@@ -158,26 +158,26 @@ def calibrate(job):
 
     def basis_of(kind, n, m):
         fitted = estimator({"kind": kind, "m": m})
-        source, options = fitted._checked_source(D), fitted._options(draw=True)
-        how = fitted._landmark_choice(source, fitted._method)
-        size = _mercer.LandmarkBasis.sample_size(how)
+        fitted.n_features_in_, options = D, fitted._options(draw=True)
+        spec = fitted._basis_spec(fitted._checked_source(D), fitted._method)
+        size = _mercer.LandmarkBasis.sample_size(spec)
         x = points(n, 0)
         seconds, survey = timed(lambda: _cluster.survey([x], 0, D, size, options.seed))
-        choosing, basis = timed(lambda: _mercer.LandmarkBasis(source.text, survey, False, how, options))
-        return x, n / seconds, choosing, basis, fitted, options
+        choosing, basis = timed(lambda: _mercer.LandmarkBasis.choose(spec, survey, options))
+        return x, n / seconds, choosing, basis, spec, options
 
     rates = {}
     x = points(job["pca"] // BLOCKS, 0)
-    route = PCA(K_PCA)._stream_route()
-    rates["pca"] = model.pca_flops(len(x), D) / timed(lambda: _cluster.pca_state([x], 0, D, route))[0]
+    spec = PCA(K_PCA)._stream_spec()
+    rates["pca"] = model.pca_flops(len(x), D) / timed(lambda: _cluster.pca_state([x], 0, D, spec))[0]
 
     m = job["m"]
-    x, rates["survey"], choosing, basis, _, options = basis_of("landmarks", job["landmarks"], m)
+    x, rates["survey"], choosing, basis, spec, options = basis_of("landmarks", job["landmarks"], m)
     rates["choose"] = model.choose_flops(D, m) / choosing
     block = x[: job["landmarks"] // BLOCKS]
     seconds, state = timed(lambda: _cluster.landmark_state([block], 0, basis))
     rates["landmark"] = model.landmark_flops(len(block), D, m) / seconds
-    finishing = timed(lambda: basis.finish(state, K_LANDMARK, options))[0]
+    finishing = timed(lambda: basis.finish(state, spec, options))[0]
     rates["finish"] = model.finish_flops(m) / finishing
     merging = timed(lambda: _cluster.merge([state] * model.FAN))[0]
     rates["pickle"] = model.FAN * model.landmark_state(m) / merging

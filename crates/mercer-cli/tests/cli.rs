@@ -324,7 +324,10 @@ fn bad_data_exits_with_one_and_changes_no_file() {
         assert_eq!(kernel.status.code(), Some(1), "{name}");
     }
     has(&run.fails(1, &["fit", "nowhere.csv"]), &["nowhere.csv: no such file"]);
-    has(&run.fails(1, &["fit", "iris", "-o", "no/such/folder/x"]), &["no/such/folder/x.mercer.safetensors", "no such file"]);
+    has(
+        &run.fails(1, &["fit", "iris", "-o", "no/such/folder/x"]),
+        &["no/such/folder/x.mercer.safetensors", "no such file"],
+    );
     has(
         &run.fails(1, &["fit", "iris", "--select", "sepal_lenght"]),
         &["no column 'sepal_lenght'", "did you mean 'sepal_length'?"],

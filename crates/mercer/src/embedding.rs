@@ -55,6 +55,15 @@ pub struct Monomials {
 }
 
 impl Embedding {
+    /// A bound on the relative error of a computed feature. What a function of the user's returns is the feature.
+    pub(crate) fn error(&self) -> f64 {
+        match self {
+            Embedding::Identity | Embedding::Custom { .. } => 0.0,
+            // The powers and their product, the weight and its root.
+            Embedding::Monomials(m) => 0.5 * f64::EPSILON * f64::from(m.degree + 6),
+        }
+    }
+
     /// Returns all monomials of degree M, weighted so that phi(x).phi(y) = (x.y)^M. There are C(M+P-1, M) for P dimensions.
     pub fn monomials(degree: u32) -> Self {
         Embedding::Monomials(Monomials { degree, offset: 0.0 })

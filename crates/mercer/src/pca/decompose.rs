@@ -23,6 +23,8 @@ pub(super) struct Location {
     standardise: bool,
     /// A bound on the error of a product of two values less their mean and divided by their scale, relative to it.
     pub(super) error_of_rows: f64,
+    /// A bound on the Frobenius norm of the errors of all features, scaled.
+    error_of_features: f64,
 }
 
 /// Two subtractions and a division for each of two values.
@@ -39,16 +41,41 @@ impl Location {
             .map(|j| columns.square(j) + if spec.center { 0.0 } else { weight * about_origin[j] * about_origin[j] })
             .collect();
         let divisor = if spec.center { (weight - 1.0).max(1.0) } else { weight };
-        let scale =
+        let scale: Vec<f64> =
             squares.iter().map(|s| if spec.standardise && *s > 0.0 { (s / divisor).sqrt() } else { 1.0 }).collect();
         let constant = (0..d).map(|j| if spec.center { columns.is_constant(j) } else { squares[j] == 0.0 }).collect();
         let error_of_rows = OF_CENTRING + if spec.standardise { 2.0 * Columns::SQUARE_ERROR } else { 0.0 };
+        let of_feature = |j: usize| {
+            let square = columns.square(j) + weight * about_origin[j] * about_origin[j];
+            (square.max(0.0) / scale[j] / scale[j]).sqrt()
+        };
+        let error_of_features = match spec.embedding.error() {
+            0.0 => 0.0,
+            error => error * linalg::norm(&(0..d).map(of_feature).collect::<Vec<f64>>()),
+        };
         let (center, standardise) = (spec.center, spec.standardise);
-        Ok(Location { mean, rest, scale, constant, center, standardise, error_of_rows })
+        Ok(Location { mean, rest, scale, constant, center, standardise, error_of_rows, error_of_features })
     }
 
     /// By the covariance route the moments are all that is looked at.
     pub(super) fn decompose<T: Real>(
+        &self,
+        x: PointsRef<'_, T>,
+        moments: Option<&Moments>,
+        route: Route,
+        exec: &Exec,
+    ) -> Result<Decomposed> {
+        self.found(x, moments, route, exec).map(|found| self.with_features(found))
+    }
+
+    /// Adds what the errors of the features, of the norm e, can do to X'X: 2 sqrt(lambda_1) e + e^2.
+    pub(super) fn with_features(&self, mut found: Decomposed) -> Decomposed {
+        let (e, largest) = (self.error_of_features, found.eigenvalues.first().copied().unwrap_or(0.0));
+        found.error += 2.0 * largest.sqrt() * e + e * e;
+        found
+    }
+
+    fn found<T: Real>(
         &self,
         x: PointsRef<'_, T>,
         moments: Option<&Moments>,

@@ -99,10 +99,10 @@ impl Pca {
         exec.run(|| {
             let location = Location::of(columns, self)?;
             let most = n.min(columns.d());
-            let found = match &state.sums {
+            let found = location.with_features(match &state.sums {
                 Sums::Scatter(moments) => location.of_moments(moments, most)?,
                 Sums::Factor(factor) => location.of_factor(factor, most)?,
-            };
+            });
             let k = self.components.count(&found.eigenvalues, found.total(), most);
             let mut notes = location.notes(self);
             notes.extend(found.lost_digits(k, route).map(|lost| format!("{lost}; the svd route keeps them")));
