@@ -509,7 +509,7 @@ mod tests {
             outputs.stage(&path, text.into()).and_then(|()| outputs.commit())
         };
         thread::scope(|scope| {
-            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| write("new"))).collect();
+            let all: Vec<_> = (0..3).map(|_| scope.spawn(|| write("new"))).collect();
             all.into_iter().all(|one| one.join().is_ok_and(|done| done.is_ok()))
         })
         .then_some(())
