@@ -1156,7 +1156,7 @@ impl<'a> Claims<'a> {
         let (lower, upper) = (bounds.lower(k), bounds.upper(k));
         let outcome = if !bounds.independent {
             Outcome::NotDecided
-        } else if !(lower <= claimed) {
+        } else if lower.is_nan() || lower > claimed {
             Outcome::Refuted
         } else if upper <= claimed + 2.0 * bounds.of_beyond {
             Outcome::Confirmed
