@@ -20,6 +20,7 @@ mod rows;
 mod spec;
 mod steps;
 mod transform;
+mod verify;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,7 +30,8 @@ use clap::Parser;
 use args::{Cli, Command};
 use output::{Failure, Outcome, Terminal};
 
-/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call, 130 interrupted.
+/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call, 3 a model that
+/// `verify` refutes, 130 interrupted.
 fn main() -> ExitCode {
     // Some panics on damaged files become errors, which are reported as such.
     let report = std::panic::take_hook();
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Command::Transform(args) => transform::transform(args, &cli.run, &mut terminal),
         Command::Reconstruct(args) => transform::reconstruct(args, &cli.run, &mut terminal),
         Command::Info(args) => info::run(args, &mut terminal),
+        Command::Verify(args) => verify::run(args, &cli.run, &mut terminal),
         Command::Compare(args) => compare::run(args, &cli.run, &mut terminal),
         Command::Check(args) => check::run(args, &cli.run, &mut terminal),
         Command::Plot(args) => plot::run(args, &cli.run, &mut terminal),
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     match outcome.and_then(|done| terminal.finish().map(|()| done)) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::DoesNotHold) => ExitCode::from(1),
+        Ok(Outcome::Refuted) => ExitCode::from(3),
         // The reader of a pipe has had enough.
         Err(Failure::Pipe) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => {

@@ -11,6 +11,8 @@ use crate::remedy;
 pub(crate) enum Outcome {
     Done,
     DoesNotHold,
+    /// The claims of a model do not hold.
+    Refuted,
 }
 
 /// How a command ended otherwise.
