@@ -16,17 +16,20 @@ from ._kernel_pca import KernelPCA
 from ._mercer import __version__
 from ._nystroem import Nystroem
 from ._pca import PCA
+from ._verification import Claim, Verification
 from .kernels import Kernel
 
 __all__ = [
     "PCA",
     "Certificate",
+    "Claim",
     "IncrementalPCA",
     "Kernel",
     "KernelPCA",
     "Nystroem",
     "Plan",
     "Statement",
+    "Verification",
     "__version__",
     "from_sklearn",
     "kernels",

@@ -18,6 +18,7 @@ from . import _batches, _data, _gram, _mercer, _spec
 from ._base import CONSTRAINTS, Estimator, atomic_fit, warn
 from ._certificate import Certificate, Plan
 from ._landmarks import ByLandmarks
+from ._verification import Verifiable
 from .exceptions import AsymmetricMatrixWarning, IndefiniteKernelWarning
 
 #: Eigenvalues below this share of the largest count as zero, as in scikit-learn.
@@ -26,7 +27,7 @@ ZERO = {"float64": 1e-12, "float32": 2e-7}
 NEGATIVE = {"float64": (1e-5, 1e-10), "float32": (5e-3, 1e-6)}
 
 
-class KernelPCA(ByLandmarks, Estimator):
+class KernelPCA(Verifiable, ByLandmarks, Estimator):
     """Kernel principal component analysis.
 
     By default it is exact, also for 100,000 points: a few components are found by passes over a Gram matrix that is
@@ -499,6 +500,13 @@ class KernelPCA(ByLandmarks, Estimator):
         parts = range(0, max(1, X.shape[0]), _gram.BLOCK)
         parts = [source.matrix(X[i : i + _gram.BLOCK], self.X_fit_, options) for i in parts]
         return np.vstack([self._model.transform(K, options) for K in parts])
+
+    def _verified_rows(self, X, options):
+        source = self._kernel_source
+        if source.text is not None or isinstance(source, _gram.Given):
+            return super()._verified_rows(X, options)
+        # The kernel is a function of Python: the Gram matrix that it gives is verified.
+        return np.ascontiguousarray(source.matrix(X, self.X_fit_, options))
 
     def _fit_inverse(self, scores, X):
         """Fits the ridge regression of the points on their scores."""

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from . import _data, _mercer
 from ._base import Estimator
 from ._certificate import Certificate
+from ._verification import Verifiable
 
 
-class LinearModel(Estimator):
+class LinearModel(Verifiable, Estimator):
     """The base class of linear models: axes, a mean, and the Gaussian model of probabilistic PCA."""
 
     def _keep(self, model, dtype, width=0):

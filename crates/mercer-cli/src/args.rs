@@ -35,6 +35,11 @@ pub(crate) enum Command {
     Reconstruct(ReconstructArgs),
     /// Show the contents of a model file
     Info(InfoArgs),
+    /// Check the claims of a model by an independent computation on its data
+    ///
+    /// The kernel is evaluated by its definition for all pairs of points, or the rows are summed again. Nothing else of the
+    /// fit is used
+    Verify(VerifyArgs),
     /// Cluster the scores of PCA and kernel PCA; compare with labels
     Compare(CompareArgs),
     /// Check that a kernel is symmetric and positive semi-definite
@@ -362,6 +367,26 @@ pub(crate) struct InfoArgs {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+DATA is what the model was fitted to, with the same rows in the same order.
+The exit code is 0 if no claim is refuted, 1 for an error, and 3 if a claim is refuted.")]
+pub(crate) struct VerifyArgs {
+    /// Model file
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Number of passes; more give sharper bounds on what was missed
+    #[arg(help_heading = "Verification", long, value_name = "N", default_value_t = PASSES, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) passes: u16,
+    /// Print as JSON
+    #[arg(help_heading = "Output", long)]
+    pub(crate) json: bool,
+}
+
+/// The default number of passes of `verify`.
+const PASSES: u16 = mercer::verify::Verify::PASSES as u16;
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {

@@ -22,6 +22,7 @@ mod spec;
 mod stdout;
 mod steps;
 mod transform;
+mod verify;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,7 +33,8 @@ use mercer_view::printable;
 use args::{Cli, Command};
 use output::{Failure, Outcome, Terminal};
 
-/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call, 130 interrupted, 143 terminated.
+/// Exit codes: 0 done, 1 an error (or a check that does not hold), 2 a wrong call, 3 a model that `verify` refutes, 130
+/// interrupted, 143 terminated.
 fn main() -> ExitCode {
     // Some panics on damaged files become errors, which are reported as such.
     let report = std::panic::take_hook();
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Transform(args) => transform::transform(args, &cli.run, &mut terminal),
         Command::Reconstruct(args) => transform::reconstruct(args, &cli.run, &mut terminal),
         Command::Info(args) => info::run(args, &mut terminal),
+        Command::Verify(args) => verify::run(args, &cli.run, &mut terminal),
         Command::Compare(args) => compare::run(args, &cli.run, &mut terminal),
         Command::Check(args) => check::run(args, &cli.run, &mut terminal),
         Command::Plot(args) => plot::run(args, &cli.run, &mut terminal),
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
     match outcome.and_then(|done| terminal.finish().map(|()| done)) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::DoesNotHold) => ExitCode::from(1),
+        Ok(Outcome::Refuted) => ExitCode::from(3),
         // The reader of a pipe has had enough.
         Err(Failure::Pipe) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => {

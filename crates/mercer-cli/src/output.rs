@@ -12,6 +12,8 @@ use crate::{remedy, stdout};
 pub(crate) enum Outcome {
     Done,
     DoesNotHold,
+    /// The claims of a model do not hold.
+    Refuted,
 }
 
 /// How a command ended otherwise.

@@ -527,3 +527,34 @@ fn a_full_disk_destroys_nothing() {
     assert_eq!(run.text("out.scores.csv"), "precious\n");
     assert!(!run.files().iter().any(|f| f.ends_with("tmp") || f == "out.mercer.safetensors"), "{:?}", run.files());
 }
+
+#[test]
+fn verify_confirms_refutes_and_refuses() {
+    let run = Run::new();
+    run.ok(&["fit", "iris", "-k", "2", "-o", "p", "-q"]);
+    run.ok(&["fit", "iris", "--kernel", "gaussian", "--scale", "-k", "2", "-o", "k", "-q"]);
+    for model in ["p.mercer.safetensors", "k.mercer.safetensors"] {
+        let text = run.ok(&["verify", model, "iris"]);
+        has(&text, &["confirmed  vectors", "PC2: residual", "PC2: eigenvalue", "verdict    confirmed: "]);
+        assert!(!text.contains("refuted"), "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&run.ok(&["verify", model, "iris", "--json", "--passes", "3"])).expect("JSON");
+        assert_eq!(json["verdict"], "confirmed");
+        assert!(json["passes"].as_u64().expect("a number") <= 3);
+        assert!(json["claims"].as_array().expect("a list").iter().all(|c| c["outcome"] != "refuted"));
+        assert_eq!(json["residuals"].as_array().expect("a list").len(), 2);
+    }
+    // Other data: one value changed, or one row fewer.
+    let data = run.ok(&["data", "iris"]);
+    run.put("other.csv", &data.replacen("5.1,", "5.100001,", 1));
+    for model in ["p.mercer.safetensors", "k.mercer.safetensors"] {
+        let output = run.output(&["verify", model, "other.csv"]);
+        assert_eq!(output.status.code(), Some(3));
+        has(&String::from_utf8_lossy(&output.stdout), &["refuted    ", "verdict    refuted: "]);
+    }
+    let fewer: Vec<&str> = data.lines().take(150).collect();
+    run.put("fewer.csv", &fewer.join("\n"));
+    has(&run.fails(1, &["verify", "p.mercer.safetensors", "fewer.csv"]), &["not that of the fit", "149", "150"]);
+    run.fails(2, &["verify", "p.mercer.safetensors", "iris", "--passes", "0"]);
+    has(&run.ok(&["verify", "--help"]), &["--passes <N>", "[default: 8]", "3 if a claim is refuted"]);
+}

@@ -1,6 +1,7 @@
 //! A fitted model: its numbers, scores of new points, and its bytes.
 
 use mercer::parts::{KernelPcaParts, PcaParts};
+use mercer::verify::{Verification, Verify};
 use mercer::{
     AnyModel, Certificate, Embedding, KernelPcaModel, NystroemModel, PcaModel, Points, PointsRef, Real, Route, Spec,
     Spectrum, Standardise,
@@ -38,6 +39,16 @@ impl Model {
         options: &Options,
     ) -> PyResult<Points<f64>> {
         work(py, options, |exec| self.0.model.transform(x, exec))
+    }
+
+    fn verify_points<T: Real>(
+        &self,
+        py: Python<'_>,
+        x: PointsRef<'_, T>,
+        passes: usize,
+        options: &Options,
+    ) -> PyResult<Verification> {
+        work(py, options, |exec| Verify::new().passes(passes).run(&self.0.model, x, exec))
     }
 
     fn spectrum(&self) -> PyResult<&Spectrum> {
@@ -240,6 +251,19 @@ impl Model {
     fn transform<'py>(&self, py: Python<'py>, x: Array<'py>, options: Options) -> PyResult<Table<'py>> {
         let scores = with_points!(x, |x| self.transform_points(py, x, &options))?;
         table(py, scores)
+    }
+
+    /// Measures again what the model says, on the points that it was fitted to. Returns JSON, the verdict, and the text.
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        x: Array<'py>,
+        passes: usize,
+        options: Options,
+    ) -> PyResult<(String, &'static str, String)> {
+        let found = with_points!(x, |x| self.verify_points(py, x, passes, &options))?;
+        let json = serde_json::to_string(&found).map_err(|e| PyTypeError::new_err(e.to_string()))?;
+        Ok((json, found.verdict().name(), found.to_string()))
     }
 
     /// PCA: scores of sparse points.

@@ -20,6 +20,7 @@
 //! | fit | [`Pca`], [`KernelPca`] with a [`Kernel`]; [`Embedding`], [`Components`], [`Route`], [`Approx`], [`Landmarks`] |
 //! | transform, reconstruct | [`PcaModel`], [`KernelPcaModel`], [`PreImages`]; [`AnyModel`] holds a model of any kind |
 //! | inspect | [`Spectrum`], [`Certificate`], [`diagnose`] (Mercer's conditions), [`widths`] (of a kernel) |
+//! | check | [`AnyModel::verify`]: a second opinion on a model, from its data ([`verify`]) |
 //! | save | [`parts`]: the numbers of a model; [`Spec`]: the options of a fit, with serde |
 //! | stream, distribute | [`Source`] and [`Batches`]; [`state`]s, which merge; [`Csr`] (sparse) |
 //! | limit and watch | [`Exec`] (threads, memory, random seed, cancellation), [`Plan`], [`exec`] (progress, journals to resume from) |
@@ -83,6 +84,7 @@ mod pca;
 mod preimage;
 mod spec;
 mod sweep;
+pub mod verify;
 // beside
 #[cfg(feature = "testing")]
 pub mod testing;

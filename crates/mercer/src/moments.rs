@@ -12,18 +12,17 @@ use crate::precise::{self, two_sum};
 use crate::real::{Real, SQUARABLE};
 use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 
-/// Rows per block that is centred.
+/// Rows per block that is centred and multiplied: no sum of products has more terms.
 const CHUNK: usize = 512;
-/// Rows per matrix product: no sum of products has more terms.
-const INNER: usize = 64;
-/// Rows per block that is copied while it is in cache, and rows whose sums are then added in two parts.
+/// Rows whose sums are taken while they are in cache.
 const FEW: usize = 32;
-const SUMMED: usize = 8;
+/// Up to this many columns the rounding errors of additions are kept. Beyond, where that would take time, they are counted.
+const KEPT_UP_TO: usize = 128;
 /// Half of eps: the rounding of one operation.
 pub(crate) const UNIT: f64 = 0.5 * f64::EPSILON;
-/// The errors of M24, in units of [`UNIT`]: of sums of at most [`INNER`] products and of at most [`SUMMED`] terms, with all
-/// that follows from them; of sums in twice the precision, of one chunk and merged.
-const OF_PRODUCTS: f64 = (INNER + 56) as f64;
+/// The errors of M24, in units of [`UNIT`]: of sums of at most [`CHUNK`] products, and of means that are sums of parts of
+/// [`FEW`] terms; of sums in twice the precision, of one chunk and merged.
+const OF_PRODUCTS: f64 = (CHUNK + 5 * FEW) as f64;
 const PRECISE: f64 = 2.0;
 const MERGED: f64 = 8.0;
 /// Parts that are summed separately and then merged in a fixed tree, whatever the number of threads.
@@ -113,9 +112,7 @@ impl Moments {
         let d = x.d();
         let (columns, left) = Columns::of_chunk(x, guess, centred);
         let mut scatter = Block::zeros(d, d);
-        for rows in centred.chunks(INNER * d) {
-            linalg::add_scatter(&mut scatter, PointsRef::new(rows, rows.len() / d, d).expect("as many values"));
-        }
+        linalg::add_scatter(&mut scatter, PointsRef::new(centred, x.n(), d).expect("as many values"));
         // The scatter about a point near the mean is too large by weight (distance)^2, which is subtracted.
         for j in 0..d {
             for i in j..d {
@@ -151,21 +148,42 @@ impl Moments {
         if self.columns.n == 0 {
             *self = other.clone();
         } else if let Some((gap, weight)) = self.columns.add(&other.columns) {
-            let rest = self.rest.get_or_insert_with(|| Block::zeros(gap.len(), gap.len()));
-            for j in 0..gap.len() {
-                let scaled = gap[j] * weight;
-                let (mine, theirs) = (&mut self.scatter.col_mut(j)[j..], &other.scatter.col(j)[j..]);
-                let rest = &mut rest.col_mut(j)[j..];
-                for (((s, o), g), rest) in mine.iter_mut().zip(theirs).zip(&gap[j..]).zip(&mut *rest) {
-                    let (sum, e) = two_sum(*s, *o);
-                    let (sum, f) = two_sum(sum, g * scaled);
-                    (*s, *rest) = (sum, *rest + (e + f));
-                }
-                if let Some(other) = &other.rest {
-                    rest.iter_mut().zip(&other.col(j)[j..]).for_each(|(rest, other)| *rest += other);
-                }
-            }
             self.error = self.error.max(other.error).max(MERGED * UNIT);
+            if gap.len() <= KEPT_UP_TO {
+                self.add_scatter_in_two_parts(other, &gap, weight);
+            } else {
+                self.add_scatter(other, &gap, weight);
+                self.error += UNIT;
+            }
+        }
+    }
+
+    /// S += S_other + weight gap gap'.
+    fn add_scatter(&mut self, other: &Moments, gap: &[f64], weight: f64) {
+        for j in 0..gap.len() {
+            let scaled = gap[j] * weight;
+            let (mine, theirs) = (&mut self.scatter.col_mut(j)[j..], &other.scatter.col(j)[j..]);
+            for ((s, o), g) in mine.iter_mut().zip(theirs).zip(&gap[j..]) {
+                *s += o + g * scaled;
+            }
+        }
+    }
+
+    /// The same, with the rounding errors of the additions.
+    fn add_scatter_in_two_parts(&mut self, other: &Moments, gap: &[f64], weight: f64) {
+        let rest = self.rest.get_or_insert_with(|| Block::zeros(gap.len(), gap.len()));
+        for j in 0..gap.len() {
+            let scaled = gap[j] * weight;
+            let (mine, theirs) = (&mut self.scatter.col_mut(j)[j..], &other.scatter.col(j)[j..]);
+            let rest = &mut rest.col_mut(j)[j..];
+            for (((s, o), g), rest) in mine.iter_mut().zip(theirs).zip(&gap[j..]).zip(&mut *rest) {
+                let (sum, e) = two_sum(*s, *o);
+                let (sum, f) = two_sum(sum, g * scaled);
+                (*s, *rest) = (sum, *rest + (e + f));
+            }
+            if let Some(other) = &other.rest {
+                rest.iter_mut().zip(&other.col(j)[j..]).for_each(|(rest, other)| *rest += other);
+            }
         }
     }
 
@@ -393,34 +411,22 @@ impl Columns {
         let columns = at..at + W;
         let of = |values: &[f64]| -> [f64; W] { std::array::from_fn(|c| values[at + c]) };
         let (mean, mut low, mut high) = (of(&self.mean), of(&self.low), of(&self.high));
-        let (mut total, mut squares) = (of(&self.rest), of(&self.squares));
-        let (mut lost, mut lost_squares) = ([0.0; W], [0.0; W]);
-        for rows in rows.chunks_mut(SUMMED * self.mean.len()) {
-            let (mut few, mut few_squares) = ([0.0; W], [0.0; W]);
-            for row in rows.chunks_exact_mut(self.mean.len()) {
-                let row = &mut row[columns.clone()];
-                for c in 0..W {
-                    let v = row[c];
-                    low[c] = if v < low[c] { v } else { low[c] };
-                    high[c] = if v > high[c] { v } else { high[c] };
-                    row[c] = v - mean[c];
-                    few[c] += row[c];
-                    few_squares[c] += row[c] * row[c];
-                }
-            }
+        let (mut total, mut squares) = ([0.0; W], [0.0; W]);
+        for row in rows.chunks_exact_mut(self.mean.len()) {
+            let row = &mut row[columns.clone()];
             for c in 0..W {
-                let (sum, e) = two_sum(total[c], few[c]);
-                (total[c], lost[c]) = (sum, lost[c] + e);
-                let (sum, e) = two_sum(squares[c], few_squares[c]);
-                (squares[c], lost_squares[c]) = (sum, lost_squares[c] + e);
+                let v = row[c];
+                low[c] = if v < low[c] { v } else { low[c] };
+                high[c] = if v > high[c] { v } else { high[c] };
+                row[c] = v - mean[c];
+                total[c] += row[c];
+                squares[c] += row[c] * row[c];
             }
         }
-        total.iter_mut().zip(lost).for_each(|(total, lost)| *total += lost);
-        squares.iter_mut().zip(lost_squares).for_each(|(square, lost)| *square += lost);
         self.low[columns.clone()].copy_from_slice(&low);
         self.high[columns.clone()].copy_from_slice(&high);
-        self.rest[columns.clone()].copy_from_slice(&total);
-        self.squares[columns].copy_from_slice(&squares);
+        self.rest[columns.clone()].iter_mut().zip(total).for_each(|(sum, v)| *sum += v);
+        self.squares[columns].iter_mut().zip(squares).for_each(|(sum, v)| *sum += v);
         W
     }
 
@@ -533,7 +539,7 @@ impl Columns {
     }
 
     /// A bound on the relative error of [`Columns::square`] (MATHS.md, M24).
-    pub(crate) const SQUARE_ERROR: f64 = (SUMMED + 40) as f64 * UNIT;
+    pub(crate) const SQUARE_ERROR: f64 = (FEW + CHUNK / FEW + 32) as f64 * UNIT;
 
     /// sum (x - mean)^2 of coordinate j.
     pub(crate) fn square(&self, j: usize) -> f64 {

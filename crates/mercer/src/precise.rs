@@ -33,16 +33,12 @@ pub(crate) fn two_product(a: f64, b: f64) -> (f64, f64) {
 /// The lower half of (X + Y)'(X + Y) in two parts, X having d columns of n values, and Y being small beside X.
 pub(crate) fn scatter(x: &[f64], y: &[f64], n: usize, d: usize) -> (Block, Block) {
     let (mut high, mut low) = (Block::zeros(d, d), Block::zeros(d, d));
-    let column = |all: &[f64], j: usize| -> std::ops::Range<usize> {
-        debug_assert!(all.len() == n * d);
-        j * n..(j + 1) * n
-    };
     dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || {
         for j in 0..d {
+            let (b, b_low) = (&x[j * n..][..n], &y[j * n..][..n]);
             for i in j..d {
-                let (a, b) = (column(x, i), column(x, j));
-                let rest = |r: usize| x[a.start + r].mul_add(y[b.start + r], y[a.start + r] * x[b.start + r]);
-                (*high.at_mut(i, j), *low.at_mut(i, j)) = sum_of_products(&x[a.clone()], &x[b.clone()], rest);
+                let (a, a_low) = (&x[i * n..][..n], &y[i * n..][..n]);
+                (*high.at_mut(i, j), *low.at_mut(i, j)) = sum_of_products(a, b, (a_low, b_low));
             }
         }
     }));
@@ -51,36 +47,37 @@ pub(crate) fn scatter(x: &[f64], y: &[f64], n: usize, d: usize) -> (Block, Block
 
 /// The square of the norm of x + y in two parts, y being small beside x: the same bits as on the diagonal of [`scatter`].
 pub(crate) fn square(x: &[f64], y: &[f64]) -> (f64, f64) {
-    let (high, low) = scatter(x, y, x.len(), 1);
-    (high.at(0, 0), low.at(0, 0))
+    let mut square = (0.0, 0.0);
+    dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || square = sum_of_products(x, x, (y, y))));
+    square
 }
 
 /// The dot products of rows of `width` values with the columns of a block, in two parts.
 pub(crate) fn products(rows: &[f64], width: usize, x: &Block) -> (Block, Block) {
     let n = rows.len().checked_div(width).unwrap_or(0);
     let (mut high, mut low) = (Block::zeros(n, x.b()), Block::zeros(n, x.b()));
+    let none = vec![0.0; width];
     dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || {
         for j in 0..x.b() {
             for (i, row) in rows.chunks_exact(width).enumerate() {
-                (*high.at_mut(i, j), *low.at_mut(i, j)) = sum_of_products(row, x.col(j), #[inline(always)] |_| 0.0);
+                (*high.at_mut(i, j), *low.at_mut(i, j)) = sum_of_products(row, x.col(j), (&none, &none));
             }
         }
     }));
     (high, low)
 }
 
-/// The sum of a_r b_r + rest(r) in two parts, in a fixed order.
+/// The sum of (a + c)(b + d) without c d, in two parts, in a fixed order; all have the same length.
 #[inline(always)]
-fn sum_of_products(a: &[f64], b: &[f64], rest: impl Fn(usize) -> f64) -> (f64, f64) {
+fn sum_of_products(a: &[f64], b: &[f64], (c, d): (&[f64], &[f64])) -> (f64, f64) {
     let (mut sums, mut errors) = ([0.0; LANES], [0.0; LANES]);
-    let whole = a.len() / LANES * LANES;
-    for start in (0..whole).step_by(LANES) {
-        let (a, b) = (&a[start..start + LANES], &b[start..start + LANES]);
+    let pieces = a.chunks_exact(LANES).zip(b.chunks_exact(LANES));
+    for ((a, b), (c, d)) in pieces.zip(c.chunks_exact(LANES).zip(d.chunks_exact(LANES))) {
         for lane in 0..LANES {
             let (product, e) = two_product(a[lane], b[lane]);
             let (sum, f) = two_sum(sums[lane], product);
             sums[lane] = sum;
-            errors[lane] += e + f + rest(start + lane);
+            errors[lane] += f + a[lane].mul_add(d[lane], c[lane].mul_add(b[lane], e));
         }
     }
     let (mut sum, mut error) = (0.0, 0.0);
@@ -88,10 +85,10 @@ fn sum_of_products(a: &[f64], b: &[f64], rest: impl Fn(usize) -> f64) -> (f64, f
         let (next, e) = two_sum(sum, sums[lane]);
         (sum, error) = (next, error + e + errors[lane]);
     }
-    for r in whole..a.len() {
+    for r in a.len() / LANES * LANES..a.len() {
         let (product, e) = two_product(a[r], b[r]);
         let (next, f) = two_sum(sum, product);
-        (sum, error) = (next, error + (e + f + rest(r)));
+        (sum, error) = (next, error + (f + a[r].mul_add(d[r], c[r].mul_add(b[r], e))));
     }
     two_sum(sum, error)
 }

@@ -335,6 +335,11 @@ impl KernelPcaModel {
         self.projection.weights()
     }
 
+    /// b in z(x) = alpha'k(x) - b.
+    pub(crate) fn alpha_offset(&self) -> &[f64] {
+        self.projection.offset()
+    }
+
     /// The weight of the kernel values with fitted point or landmark i in the mean over the fitted points.
     pub(crate) fn mean_weight(&self, i: usize) -> f64 {
         self.mean_weights.as_ref().map_or(1.0 / self.alpha().n() as f64, |weights| weights[i])
