@@ -17,7 +17,7 @@ const CHUNK: usize = 512;
 /// Rows whose sums are taken while they are in cache.
 const FEW: usize = 32;
 /// Up to this many columns the rounding errors of additions are kept. Beyond, where that would take time, they are counted.
-const KEPT_UP_TO: usize = 128;
+const KEPT_UP_TO: usize = 16;
 /// Half of eps: the rounding of one operation.
 pub(crate) const UNIT: f64 = 0.5 * f64::EPSILON;
 /// The errors of M24, in units of [`UNIT`]: of sums of at most [`CHUNK`] products, and of means that are sums of parts of
@@ -336,29 +336,16 @@ impl Columns {
         let mut m = Columns::empty(d);
         (m.n, m.weight) = (n as u64, n as f64);
         let (mut high, mut low) = (vec![0.0; n * d], vec![0.0; n * d]);
-        for j in 0..d {
-            let value = |i: usize| x.row(i)[j].to_f64();
-            let first = value(0);
-            let rough = first + (0..n).map(|i| value(i) - first).sum::<f64>() / m.weight;
-            // What is left of the mean in the differences, which are exact in two parts.
-            let (mut sum, mut error) = (0.0, 0.0);
-            for i in 0..n {
-                let v = value(i);
-                (m.low[j], m.high[j]) = (m.low[j].min(v), m.high[j].max(v));
-                let (a, b) = two_sum(v, -rough);
-                (high[j * n + i], low[j * n + i]) = (a, b);
-                let (next, e) = two_sum(sum, a);
-                (sum, error) = (next, error + (e + b));
-            }
-            let left = (sum + error) / m.weight;
-            (m.mean[j], m.rest[j]) = two_sum(rough, left);
-            for i in 0..n {
-                let (a, b) = two_sum(high[j * n + i], -left);
-                (high[j * n + i], low[j * n + i]) = two_sum(a, b + low[j * n + i]);
-            }
+        for (i, row) in x.rows().enumerate() {
+            row.iter().enumerate().for_each(|(j, v)| high[j * n + i] = v.to_f64());
         }
         for j in 0..d {
-            (m.squares[j], m.lost[j]) = precise::square(&high[j * n..(j + 1) * n], &low[j * n..(j + 1) * n]);
+            let (column, rest) = (&mut high[j * n..(j + 1) * n], &mut low[j * n..(j + 1) * n]);
+            for v in &*column {
+                (m.low[j], m.high[j]) = (m.low[j].min(*v), m.high[j].max(*v));
+            }
+            (m.mean[j], m.rest[j]) = precise::centre(column, rest);
+            (m.squares[j], m.lost[j]) = precise::square(column, rest);
         }
         (m, high, low)
     }

@@ -30,6 +30,50 @@ pub(crate) fn two_product(a: f64, b: f64) -> (f64, f64) {
     (product, a.mul_add(b, -product))
 }
 
+/// Subtracts the mean from values, in place, and returns it in two parts. What rounding takes from the differences goes to
+/// `low`.
+pub(crate) fn centre(values: &mut [f64], low: &mut [f64]) -> (f64, f64) {
+    let mut mean = (0.0, 0.0);
+    dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || mean = centred(values, low)));
+    mean
+}
+
+#[inline(always)]
+fn centred(values: &mut [f64], low: &mut [f64]) -> (f64, f64) {
+    let (n, first) = (values.len() as f64, values.first().copied().unwrap_or(0.0));
+    let rough = first + sum(values, first) / n;
+    for (v, low) in values.iter_mut().zip(&mut *low) {
+        (*v, *low) = two_sum(*v, -rough);
+    }
+    // What is left of the mean in the differences, which are exact in two parts.
+    let left = (sum(values, 0.0) + sum(low, 0.0)) / n;
+    for (v, low) in values.iter_mut().zip(&mut *low) {
+        let (a, b) = two_sum(*v, -left);
+        (*v, *low) = two_sum(a, b + *low);
+    }
+    two_sum(rough, left)
+}
+
+/// The sum of values less a number, with the rounding errors of the additions.
+#[inline(always)]
+fn sum(values: &[f64], less: f64) -> f64 {
+    let (mut sums, mut errors) = ([0.0; LANES], [0.0; LANES]);
+    let pieces = values.chunks_exact(LANES);
+    let rest = pieces.remainder();
+    for piece in pieces {
+        for lane in 0..LANES {
+            let (sum, e) = two_sum(sums[lane], piece[lane] - less);
+            (sums[lane], errors[lane]) = (sum, errors[lane] + e);
+        }
+    }
+    let (mut total, mut error) = (0.0, 0.0);
+    for v in sums.into_iter().chain(rest.iter().map(|v| v - less)) {
+        let (next, e) = two_sum(total, v);
+        (total, error) = (next, error + e);
+    }
+    total + (error + errors.iter().sum::<f64>())
+}
+
 /// The lower half of (X + Y)'(X + Y) in two parts, X having d columns of n values, and Y being small beside X.
 pub(crate) fn scatter(x: &[f64], y: &[f64], n: usize, d: usize) -> (Block, Block) {
     let (mut high, mut low) = (Block::zeros(d, d), Block::zeros(d, d));
