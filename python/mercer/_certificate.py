@@ -64,8 +64,8 @@ class Certificate:
     failure : float
         The probability that ``missed`` is wrong; 0 if it is certain.
     rounding : float
-        The allowance for rounding. It is contained in all other bounds. For a kernel function or a precomputed matrix it
-        is about the matrix that was given, and assumes that its entries are accurate to 8 times the machine epsilon.
+        The allowance for rounding. It is contained in all other bounds. For a kernel function or a precomputed matrix
+        it is about the given matrix, and assumes that its entries are accurate to 8 times the machine epsilon.
     passes : tuple of int
         Passes over the Gram matrix in float32 and in float64.
     trace_error : float

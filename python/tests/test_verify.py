@@ -1,14 +1,13 @@
 """A second opinion on fitted models."""
 
+import mercer
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from mercer import PCA, IncrementalPCA, KernelPCA, Verification
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA as TheirPCA
 from sklearn.exceptions import NotFittedError
-
-import mercer
-from mercer import PCA, IncrementalPCA, KernelPCA, Verification
 
 X = load_iris().data
 
@@ -69,7 +68,8 @@ def test_a_saved_model_and_one_from_sklearn(tmp_path):
     found = mercer.from_sklearn(TheirPCA(n_components=2).fit(X)).verify(X)
     assert (found.verdict, found.claims) == ("no claims to check", [])
     assert found.residuals.max() < 1e-9
-    assert found.beyond[0] <= 11.66 and found.beyond[1] >= 11.65
+    assert found.beyond[0] <= 11.66
+    assert found.beyond[1] >= 11.65
 
 
 def test_more_passes_give_better_bounds_and_the_record_is_frozen():

@@ -297,7 +297,7 @@ pub fn failure() -> f64 {
 /// let x = Points::from_rows(&[[0.0, 0.1], [1.0, 2.1], [2.0, 3.9], [3.0, 6.0]]);
 /// let model = AnyModel::Pca(Pca::new().components(1).fit(&x)?);
 /// let opinion = Verify::new().passes(2).run(&model, &x, &Exec::new())?;
-/// assert_eq!(opinion.passes, 2);
+/// assert!(opinion.passes <= 2); // fewer, if nothing is left beside the components
 /// println!("{opinion}");
 /// # Ok::<(), mercer::Error>(())
 /// ```
