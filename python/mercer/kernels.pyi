@@ -4,6 +4,32 @@ from typing import Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = [
+    "TABLE",
+    "Kernel",
+    "chi2",
+    "chi_squared",
+    "cosine",
+    "exp_sine_squared",
+    "gamma_exponential",
+    "gaussian",
+    "jaccard",
+    "laplacian",
+    "linear",
+    "matern",
+    "periodic",
+    "poly",
+    "polynomial",
+    "powered_exponential",
+    "rational_quadratic",
+    "rbf",
+    "rq",
+    "sigmoid",
+    "squared_exponential",
+    "tanh",
+    "tanimoto",
+]
+
 _Width: TypeAlias = float | str
 
 TABLE: list[dict[str, Any]]
