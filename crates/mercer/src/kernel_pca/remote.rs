@@ -23,13 +23,22 @@ use crate::wire::{Reader, Writer, damaged};
 /// The name of the state in its bytes.
 const KIND: &str = "a pass";
 
-/// A block of rows: its number, its points, and its part of the vectors that a pass multiplies, a row per point.
-/// See [`PassState`] for an example.
+/// A block of rows, as [`PassState::update`] takes it.
+///
+/// ```
+/// use mercer::Points;
+/// use mercer::state::RowBlock;
+/// let (points, vectors) = (Points::from_rows(&[[0.0, 1.0], [2.0, 3.0]]), Points::from_rows(&[[0.6], [0.8]]));
+/// let block = RowBlock { number: 0, points: points.view(), vectors: vectors.view() };
+/// assert_eq!(block.points.n(), block.vectors.n());
+/// ```
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct RowBlock<'a> {
+    /// The number of the block.
     pub number: u64,
+    /// Its points.
     pub points: PointsRef<'a, f64>,
+    /// The part of the vectors of the pass that belongs to it, a row per point.
     pub vectors: PointsRef<'a, f64>,
 }
 
