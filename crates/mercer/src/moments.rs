@@ -153,7 +153,7 @@ impl Moments {
                 self.add_scatter_in_two_parts(other, &gap, weight);
             } else {
                 self.add_scatter(other, &gap, weight);
-                self.error += UNIT;
+                self.error += 2.0 * UNIT;
             }
         }
     }
