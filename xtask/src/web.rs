@@ -18,7 +18,8 @@ pub(crate) fn build() -> Result<(), String> {
 pub(crate) fn test() -> Result<(), String> {
     install()?;
     told("page is built", in_web("node").args(["build.mjs", "--check"]))?;
-    cargo("command", &["build", "-p", "mercer-cli"], &[])?;
+    // Selected as for the tests, so that dependencies are not built again with other features.
+    cargo("command", &["build", "--workspace", "--exclude", "mercer-py", "--bin", "mercer"], &[])?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let browser = browser()?;
     told(

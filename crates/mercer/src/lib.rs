@@ -28,7 +28,7 @@
 //! | use an own kernel | [`KernelPca::fit_fn`], [`KernelPca::fit_gram`], [`KernelPca::fit_op`] with an [`op::SymOp`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
-//! Methods that can run long have a twin that ends in `_with` and takes an [`Exec`]. Kernels are listed in
+//! Methods that can run long take an [`Exec`], or have a twin that ends in `_with` and takes one. Kernels are listed in
 //! [`kernel::registry`], and are written as text or as values: `"gaussian(gamma=0.5) + linear".parse::<Kernel>()`.
 //!
 //! # Steps of a fit

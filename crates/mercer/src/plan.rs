@@ -305,7 +305,7 @@ impl Plan {
             why: match task.share {
                 Some(share) => format!(
                     "as many components as have {share} of the variance, {k} at first, by passes over the Gram matrix; \
-                     many components take much more than is said here"
+                     if many components are needed, time and memory are larger than stated"
                 ),
                 None => format!("{k} leading components of {n}, by passes over the Gram matrix tile by tile"),
             },

@@ -282,12 +282,15 @@ impl Pca {
     /// digits by the first.
     fn run_batches(&self, plan: &Plan, batches: &mut dyn Batches, exec: &Exec) -> Result<Fitted> {
         let (mut fitted, lost) = self.one_pass(plan, batches, exec)?;
-        if let Some(lost) = lost.filter(|_| self.chosen_route() == Route::Auto)
-            && let Ok(next) = Pca::replan(plan, exec)
-        {
-            fitted = self.one_pass(&next, batches, exec)?.0;
-            let note = format!("covariance route replaced by svd, in a second pass over the data: {lost}");
-            fitted.notes.push(note);
+        if let Some(lost) = lost.filter(|_| self.chosen_route() == Route::Auto) {
+            match Pca::replan(plan, exec) {
+                Ok(next) => {
+                    fitted = self.one_pass(&next, batches, exec)?.0;
+                    let note = format!("covariance route replaced by svd, in a second pass over the data: {lost}");
+                    fitted.notes.push(note);
+                }
+                Err(needed) => fitted.notes.push(format!("{lost}; svd needs {needed}")),
+            }
         }
         Ok(fitted)
     }
@@ -297,8 +300,7 @@ impl Pca {
         let pca = self.clone().route(plan.route.of_pca()?);
         let mut state = pca.state(batches.d())?;
         batches.each(&mut |batch| state.update_any(batch, exec))?;
-        let model = pca.finish(&state, exec)?;
-        let lost = model.loses_digits().then(|| model.notes().first().cloned().unwrap_or_default());
+        let (model, lost) = pca.finish_saying(&state, exec)?;
         let ranges = if model.embedding().is_identity() { state.ranges() } else { Vec::new() };
         Ok((Fitted { model: AnyModel::Pca(model), n: state.n(), ranges, notes: Vec::new() }, lost))
     }

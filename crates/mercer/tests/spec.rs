@@ -98,6 +98,24 @@ fn batches_give_the_model_of_all_points() -> Result<()> {
     Ok(())
 }
 
+/// The reason for a second pass is that of the plan, whatever other notes there are.
+#[test]
+fn a_second_pass_names_its_reason() -> Result<()> {
+    let noise = normal(40, 2, 4);
+    let x = Points::from_fn(40, 3, |i, j| match j {
+        0 => 7.0,
+        1 => noise.row(i)[0],
+        _ => noise.row(i)[0] + 1e-6 * noise.row(i)[1],
+    });
+    let spec = Spec::from(Pca::new().components(2).standardise(true));
+    let mut parts = Parts { x: &x, known: true, passes: 0 };
+    let fitted = spec.fit(Source::Batches(&mut parts), &Exec::new())?;
+    assert_eq!((parts.passes, fitted.notes.len()), (2, 1));
+    let note = &fitted.notes[0];
+    assert!(note.contains("second pass over the data: component 2 has") && !note.contains("constant"), "{note}");
+    Ok(())
+}
+
 #[test]
 fn a_given_plan_is_executed() -> Result<()> {
     let (x, exec) = (normal(700, 3, 5), Exec::new());

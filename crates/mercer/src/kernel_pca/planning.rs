@@ -148,7 +148,7 @@ impl KernelPca {
             GramKind::Matrix | GramKind::Operator => (DENSE_UP_TO_GIVEN, "few points"),
             GramKind::Points { .. } if psd || !fits || n <= DENSE_UP_TO => (DENSE_UP_TO, "few points"),
             GramKind::Points { .. } => {
-                (ALL_EIGENVALUES_UP_TO, "the kernel may have negative eigenvalues, and points are not too many")
+                (ALL_EIGENVALUES_UP_TO, "the kernel may have negative eigenvalues, and all of them can be computed")
             }
         };
         let plan = match self.components.first_count() {

@@ -144,7 +144,8 @@ impl Location {
     /// What a user should know about the columns.
     pub(super) fn notes(&self, spec: &Pca) -> Vec<String> {
         let constant = self.constant.iter().filter(|c| **c).count();
-        let said = format!("{constant} of {} columns are constant and were not standardised", self.constant.len());
+        let (are, all) = (if constant == 1 { "is" } else { "are" }, self.constant.len());
+        let said = format!("{constant} of {all} columns {are} constant and not standardised");
         if spec.standardise && constant > 0 { vec![said] } else { Vec::new() }
     }
 }

@@ -84,6 +84,11 @@ impl Pca {
     /// # Errors
     /// When the state is of another embedding, there are too few points, or more memory is needed than allowed.
     pub fn finish(&self, state: &PcaState, exec: &Exec) -> Result<PcaModel> {
+        self.finish_saying(state, exec).map(|(model, _)| model)
+    }
+
+    /// As [`Pca::finish`], with the reason why small components lose their digits, if they do.
+    pub(crate) fn finish_saying(&self, state: &PcaState, exec: &Exec) -> Result<(PcaModel, Option<String>)> {
         if state.embedding != self.embedding {
             let what = format!("the state is of {}, not of {}", state.embedding, self.embedding);
             return Err(Error::inconsistent(what));
@@ -104,10 +109,10 @@ impl Pca {
                 Sums::Factor(factor) => location.of_factor(factor, most)?,
             });
             let k = self.components.count(&found.eigenvalues, found.total(), most);
-            let mut notes = location.notes(self);
-            notes.extend(found.lost_digits(k, route).map(|lost| format!("{lost}; the svd route keeps them")));
+            let (mut notes, lost) = (location.notes(self), found.lost_digits(k, route));
+            notes.extend(lost.iter().map(|lost| format!("{lost}; the svd route keeps them")));
             let at = Standardise { mean: location.mean, scale: location.scale };
-            self.assemble(found, k, route, at, (n, state.d), notes)
+            Ok((self.assemble(found, k, route, at, (n, state.d), notes)?, lost))
         })
     }
 }
