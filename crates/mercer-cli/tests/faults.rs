@@ -195,14 +195,14 @@ fn the_second_interrupt_ends_what_cannot_look() {
     let run = Run::new();
     run.ok(&["fit", "iris", "-k", "2", "-o", "m", "-q"]);
     assert!(Command::new("mkfifo").arg(run.path().join("p")).status().expect("runs").success());
-    // Nobody reads: it waits in open(2).
+    // There is no reader: it waits in open(2).
     let child = start(&run, &["transform", "m.mercer.safetensors", "iris", "--stream", "-o", "p"]);
     std::thread::sleep(Duration::from_millis(1000));
     signal(&child, "INT");
     std::thread::sleep(Duration::from_millis(300));
     signal(&child, "INT");
     ends(child, 130);
-    // Nobody writes: it waits in open(2), before any work could look at a flag.
+    // There is no writer: it waits in open(2), before any work can check a flag.
     let child = start(&run, &["fit", "p"]);
     std::thread::sleep(Duration::from_millis(1000));
     signal(&child, "TERM");

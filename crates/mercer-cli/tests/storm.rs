@@ -5,7 +5,7 @@
 //!
 //! * a file is that of an earlier fit or that of the new one, complete;
 //! * files of two fits side by side are only possible after a kill -9, and `mercer info` reports them;
-//! * the same command again, or with --resume, gives the same bytes as a fit that nobody disturbed;
+//! * the same command again, or with --resume, gives the same bytes as an undisturbed fit;
 //! * after that no temporary file and no checkpoint is left;
 //! * exit codes are right, and nothing panics.
 #![allow(missing_docs, clippy::print_stdout)]

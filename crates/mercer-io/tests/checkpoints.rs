@@ -384,7 +384,7 @@ fn a_checkpoint_is_of_one_process_at_a_time() {
     }
     drop(first);
     let first = Checkpoint::resume(&place, task()).expect("free again");
-    // Files that somebody removed are not missed.
+    // Removed files are ignored.
     fs::remove_dir_all(&place).expect("removes");
     first.remove().expect("nothing to do");
 }
