@@ -180,18 +180,21 @@ class Plan:
         Memory at the peak, besides the data.
     flops : float
         Approximate number of floating-point operations.
+    seconds : float
+        About how long they take on two ordinary cores.
     """
 
     route: str
     why: str
     bytes: int
     flops: float
+    seconds: float
     text: str = field(repr=False)
 
     @classmethod
     def of(cls, plan) -> Plan:
         """Returns the plan from that of the extension module."""
-        return cls(plan.route, plan.why, plan.bytes, plan.flops, plan.text)
+        return cls(plan.route, plan.why, plan.bytes, plan.flops, plan.seconds, plan.text)
 
     def __str__(self) -> str:
         return self.text

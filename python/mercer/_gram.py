@@ -67,9 +67,7 @@ class Table:
         rows, columns = (X < 0).nonzero() if self.parsed.is_non_negative else ((), ())
         if len(rows):
             i, j = rows[0], columns[0]
-            raise ValueError(
-                f"{self.text}: value {X[i, j]:g} in row {i}, column {j} (from 0) does not satisfy value >= 0"
-            )
+            raise ValueError(f"{self.text}: value {X[i, j]:g} in row {i}, column {j} (from 0); expected value >= 0")
 
     def matrix(self, X, Y, options):
         """Returns ``k(x, y)`` for all rows of ``X`` and ``Y``."""

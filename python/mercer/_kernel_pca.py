@@ -385,13 +385,13 @@ class KernelPCA(Verifiable, ByLandmarks, Estimator):
             return _mercer.fit_points(spec, rows, options)
         if isinstance(source, _gram.Given):
             K = X.toarray() if sp.issparse(X) else X
-            return _mercer.fit_gram(spec, _symmetric(K), options)
+            return _mercer.fit_gram(spec, _symmetric(K), _mercer.plan(spec, "gram", n, 1, options), options)
         source.probe(X)
-        _, stored = self._plan_function(spec, n, options)
+        plan, stored = self._plan_function(spec, n, options)
         if stored:
             K = source.matrix(X, X, options)
             source.check_symmetric(X, K)
-            return _mercer.fit_gram(spec, _symmetric(K), options)
+            return _mercer.fit_gram(spec, _symmetric(K), plan, options)
 
         def apply(vectors, is_cancelled):
             images = np.empty_like(vectors)
@@ -402,7 +402,7 @@ class KernelPCA(Verifiable, ByLandmarks, Estimator):
             return images
 
         diagonal = source.diagonal(X, options)
-        return _mercer.fit_operator(self._operator_spec(n), apply, diagonal, options)
+        return _mercer.fit_operator(self._operator_spec(n), apply, diagonal, plan, options)
 
     def _keep(self, model, shape):
         """Sets the attributes from a model of the extension module, with zero eigenvalues as in scikit-learn."""

@@ -20,8 +20,6 @@ from ._minka import minka
 
 #: The route of the extension module for a solver of scikit-learn. All routes are exact.
 ROUTES = {"full": "svd", "covariance_eigh": "covariance"}
-#: Up to this size ``'auto'`` decomposes the data itself if scikit-learn does, which keeps small components accurate.
-SVD_UP_TO = 1000
 #: The residual of components that are found by passes, relative to the largest eigenvalue.
 DEFAULT_TOLERANCE = 1e-6
 
@@ -225,24 +223,15 @@ class PCA(LinearModel):
         self._validate_params()
         shape = self._shape(X)
         sparse = sp.issparse(X)
-        solver, wanted = self._choose(shape, sparse)
+        _, wanted = self._choose(shape, sparse)
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
-        route = self._route(shape, sparse, solver)
-        plan = _mercer.plan(self._pca_spec(count, route), "sparse" if sparse else "points", *shape, self._options())
-        if self.svd_solver == "auto" and route != "auto":
-            plan = plan.with_why("few values: the data itself")
-        return Plan.of(plan)
+        kind = "sparse" if sparse else "points"
+        return Plan.of(_mercer.plan(self._pca_spec(count), kind, *shape, self._options()))
 
-    def _pca_spec(self, count, route):
+    def _pca_spec(self, count):
         """Returns the record of this PCA, whose tolerance allows passes over the data for few of many components."""
-        tol = self._tolerance() or DEFAULT_TOLERANCE
+        route, tol = ROUTES.get(self.svd_solver, "auto"), self._tolerance() or DEFAULT_TOLERANCE
         return _spec.pca(count, center=self.center, scale=self.scale, route=route, tol=tol)
-
-    def _route(self, shape, sparse, solver):
-        """Returns the route that the extension module is asked for."""
-        if self.svd_solver == "auto" and not sparse:
-            return "svd" if solver == "full" and max(shape) <= SVD_UP_TO else "auto"
-        return ROUTES.get(self.svd_solver, "auto")
 
     def _fit_stream(self, X):
         """Fits to batches, each of which is read once."""
@@ -288,7 +277,7 @@ class PCA(LinearModel):
         solver, wanted = self._choose(X.shape, sp.issparse(X))
         # A share, Minka's choice and zero components need the full spectrum.
         count = int(wanted) if isinstance(wanted, Integral) and wanted > 0 else None
-        model = self._compute(X, lambda options: self._decompose(X, count, solver, options), draw=True)
+        model = self._compute(X, lambda options: self._decompose(X, count, options), draw=True)
         if count is None:
             model = model.first(self._count(wanted, model, X.shape[0]))
         self._fit_svd_solver = solver
@@ -316,10 +305,9 @@ class PCA(LinearModel):
             return count
         return type(wanted)(count) if isinstance(wanted, Integral) else np.int64(count)
 
-    def _decompose(self, X, count, solver, options):
-        sparse = sp.issparse(X)
-        spec = self._pca_spec(count, self._route(X.shape, sparse, solver))
-        if sparse:
+    def _decompose(self, X, count, options):
+        spec = self._pca_spec(count)
+        if sp.issparse(X):
             return _mercer.fit_sparse(spec, _data.compressed(X), options)
         return _mercer.fit_points(spec, X, options)
 

@@ -61,13 +61,13 @@ function FitStatus({ state: { reading, fitting, stopped }, actions }) {
   );
 }
 
-function Progress({ stage, number: pass, exact, share, reached, wanted, onCancel }) {
+function Progress({ stage, number: pass, f64, share, reached, wanted, onCancel }) {
   const residual = reached ? `; residual ${reached.toExponential(0)}, target ${wanted?.toExponential(0)}` : "";
   const words = {
     working: "Fitting…",
     reading: "Reading the table…",
     landmarks: "Choosing landmarks…",
-    pass: `Pass ${pass} over the Gram matrix, in ${exact ? "f64" : "f32"}${residual}`,
+    pass: `Pass ${pass} over the Gram matrix, in ${f64 ? "f64" : "f32"}${residual}`,
   };
   return (
     <>

@@ -140,11 +140,14 @@ export function fitOf(state) {
   return [...selectionOf(data, choice, spec), spec.components.up_to, moves];
 }
 
+// The name of a kernel that is written as a name with parameters.
+const nameOf = (kernel) => kernel?.split("(")[0];
+
 // What a sweep depends on; none before the first fit of the kernel is done.
 export function sweepOf(state) {
   const { request, kernel: { method }, shown, data } = state;
   if (!request || method === "pca" || method === "expression") return null;
-  if (shown?.request.choice.table !== data.id || !shown.request.spec.kernel?.startsWith(method)) return null;
+  if (shown?.request.choice.table !== data.id || nameOf(shown.request.spec.kernel) !== method) return null;
   return [...selectionOf(data, request.choice, request.spec), kernelOfAnyWidth(state)];
 }
 

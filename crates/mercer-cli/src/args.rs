@@ -74,7 +74,7 @@ pub(crate) struct RunArgs {
     pub(crate) threads: Option<u16>,
     /// Limit memory use, as in 500M or 8G [default: 60 % of free memory]
     ///
-    /// Data that does not fit is read batch by batch. A fit that needs more memory is refused before it starts. The free
+    /// Data that does not fit is read batch by batch. Work that needs more memory is refused before it starts. The free
     /// memory is that of the machine, or what the limits of a container or of `ulimit -v` leave if that is less
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
@@ -106,10 +106,10 @@ pub(crate) struct ReadArgs {
     /// A list of names, ranges (a:f), column numbers from 1, @numbers or @text; !x excludes column x
     #[arg(short, long, value_name = "LIST")]
     pub(crate) select: Option<String>,
-    /// Copy this label column to the output; do not fit it
+    /// Copy this label column to the output; it is not a feature
     #[arg(long, value_name = "COLUMN")]
     pub(crate) label: Option<String>,
-    /// Copy this identifier column unchanged to the output; do not fit it
+    /// Copy this identifier column unchanged to the output; it is not a feature
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Vec<String>,
     /// Handle missing values: error, mean of the column, or drop the row

@@ -1,5 +1,6 @@
 //! `mercer compare`: k-means on the scores of PCA against those of kernel PCA.
 
+use std::fmt;
 use std::io::Write;
 
 use mercer::k_means::{Agreement, Clusters, KMeans};
@@ -17,9 +18,27 @@ const NARROWER: [f64; 4] = [50.0, 20.0, 8.0, 2.0];
 /// Widths around the median for any other data, as multiples of the median squared distance.
 const AROUND_MEDIAN: [f64; 5] = [16.0, 4.0, 1.0, 0.25, 0.0625];
 
+/// What is clustered.
+#[derive(Clone, Debug, PartialEq)]
+enum Method {
+    Columns,
+    Pca,
+    KernelPca(Kernel),
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Method::Columns => f.write_str("the columns themselves"),
+            Method::Pca => f.write_str("PCA"),
+            Method::KernelPca(kernel) => kernel.fmt(f),
+        }
+    }
+}
+
 /// One row of the comparison.
 struct Entry {
-    method: String,
+    method: Method,
     components: usize,
     clusters: Clusters,
     agreement: Agreement,
@@ -50,17 +69,18 @@ pub(crate) fn run(args: &CompareArgs, run: &RunArgs, terminal: &mut Terminal) ->
     let kernels = if args.kernel.is_empty() { widths(&points, is_lecture)? } else { args.kernel.clone() };
 
     let kmeans = KMeans::new(clusters).restarts(args.restarts);
-    let entry = |method: String, scores: &Points<f64>, raw: bool| -> Result<Entry> {
+    let entry = |method: Method, scores: &Points<f64>| -> Result<Entry> {
         let clusters = kmeans.fit_with(scores, &exec).map_err(|e| data.about(e))?;
         let agreement = Agreement::of(&classes, &clusters.labels)?;
-        Ok(Entry { method, components: if raw { 0 } else { scores.d() }, clusters, agreement })
+        let components = if method == Method::Columns { 0 } else { scores.d() };
+        Ok(Entry { method, components, clusters, agreement })
     };
-    let mut entries = vec![entry("the columns themselves".into(), &points, true)?];
+    let mut entries = vec![entry(Method::Columns, &points)?];
     let two = points.d().min(points.n()).min(2);
     let pca = Pca::new().components(two).fit_with(&points, &exec).map_err(|e| data.about(e))?;
     let pca = pca.transform_with(&points, &exec)?;
     for k in 1..=two {
-        entries.push(entry("PCA".into(), &pca.first_columns(k), false)?);
+        entries.push(entry(Method::Pca, &pca.first_columns(k))?);
     }
     let mut remarks = Vec::new();
     for kernel in &kernels {
@@ -69,7 +89,7 @@ pub(crate) fn run(args: &CompareArgs, run: &RunArgs, terminal: &mut Terminal) ->
         remarks.extend(model.notes().iter().map(|n| ("note", format!("{kernel}: {n}"))));
         let scores = model.scores();
         for k in 1..=scores.d() {
-            entries.push(entry(kernel.to_string(), &scores.first_columns(k), false)?);
+            entries.push(entry(Method::KernelPca(kernel.clone()), &scores.first_columns(k))?);
         }
     }
 
@@ -79,7 +99,7 @@ pub(crate) fn run(args: &CompareArgs, run: &RunArgs, terminal: &mut Terminal) ->
             .iter()
             .map(|e| {
                 json!({
-                    "method": e.method, "components": e.components, "correct": e.agreement.correct, "n": e.agreement.n,
+                    "method": e.method.to_string(), "components": e.components, "correct": e.agreement.correct, "n": e.agreement.n,
                     "accuracy": e.agreement.accuracy(), "adjusted_rand": e.agreement.adjusted_rand,
                     "inertia": e.clusters.inertia, "same_clusters_as_pca": same_as_pca(&entries, e),
                 })
@@ -118,7 +138,7 @@ fn round(v: f64) -> f64 {
 
 /// Whether an entry has just the clusters of PCA with as many components.
 fn same_as_pca(entries: &[Entry], entry: &Entry) -> bool {
-    let pca = entries.iter().find(|e| e.method == "PCA" && e.components == entry.components);
+    let pca = entries.iter().find(|e| e.method == Method::Pca && e.components == entry.components);
     // Clusters are numbered in order of appearance: equal partitions have equal labels.
     pca.is_some_and(|p| p.clusters.labels == entry.clusters.labels)
 }
@@ -127,9 +147,9 @@ fn report(entries: &[Entry], out: &mut dyn Write) -> Result<()> {
     let rows: Vec<Vec<String>> = entries
         .iter()
         .map(|e| {
-            let same = e.method != "PCA" && same_as_pca(entries, e);
+            let same = e.method != Method::Pca && same_as_pca(entries, e);
             vec![
-                e.method.clone(),
+                e.method.to_string(),
                 if e.components == 0 { "-".into() } else { e.components.to_string() },
                 format!("{} of {}", e.agreement.correct, e.agreement.n),
                 format!("{:.1} %", 100.0 * e.agreement.accuracy()),
@@ -140,7 +160,7 @@ fn report(entries: &[Entry], out: &mut dyn Write) -> Result<()> {
         .collect();
     table(out, &["scores of", "components", "right", "accuracy", "adj. Rand", "clusters"], &rows)?;
     let best = |of_pca: bool| {
-        let candidates = entries.iter().filter(|e| e.components > 0 && (e.method == "PCA") == of_pca);
+        let candidates = entries.iter().filter(|e| e.components > 0 && (e.method == Method::Pca) == of_pca);
         candidates.reduce(|a, b| if b.agreement.correct > a.agreement.correct { b } else { a })
     };
     if let (Some(pca), Some(kernel)) = (best(true), best(false)) {
@@ -159,10 +179,10 @@ fn report(entries: &[Entry], out: &mut dyn Write) -> Result<()> {
         );
         line(out, "best", text)?;
     }
-    let alike: Vec<&str> = entries
+    let alike: Vec<String> = entries
         .iter()
-        .filter(|e| e.components == 2 && e.method != "PCA" && same_as_pca(entries, e))
-        .map(|e| e.method.as_str())
+        .filter(|e| e.components == 2 && e.method != Method::Pca && same_as_pca(entries, e))
+        .map(|e| e.method.to_string())
         .collect();
     if !alike.is_empty() {
         let text = format!("with 2 components these give exactly the clusters of PCA: {}", alike.join(", "));

@@ -3,8 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use mercer::kernel::registry;
 use mercer::{AnyModel, Components, Fitted, Points, Spec};
-use mercer_io::{Column, FORMATS, FileSet, Format, Outputs, SavedModel, StagedFile, Table, TableWriter, write_table};
+use mercer_io::{
+    Column, FORMATS, FileSet, Format, Outputs, SavedModel, StagedFile, Table, TableWriter, Task, write_table,
+};
 use serde_json::json;
 
 use crate::args::{FitArgs, RunArgs};
@@ -14,9 +17,6 @@ use crate::progress::Watch;
 use crate::rows::{Rows, Scored};
 use crate::spec::spec;
 use mercer_view::{component, describe_spec, eigenvalue_meaning, short, shown_eigenvalues};
-
-/// The name of the memory budget in a checkpoint.
-const BUDGET: &str = "memory budget";
 
 pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let to_stdout = args.output.as_deref() == Some("-");
@@ -126,24 +126,19 @@ fn watched(
     };
     // The plan depends on the budget, which depends on what is free, unless it is given: what was planned stays.
     let earlier = args.checkpoint.as_ref().filter(|_| args.resume).and_then(mercer_io::Checkpoint::task_of);
-    let earlier = earlier.unwrap_or_default().into_iter().find(|(name, _)| name == BUDGET);
-    let earlier = earlier.and_then(|(_, value)| value.parse().ok());
+    let earlier = earlier.map(|task| task.memory);
     let exec = match run.memory.or(earlier) {
         Some(budget) => exec.memory(budget),
         None => exec,
     };
     let fingerprint = mercer::text::fingerprint(points.as_slice());
-    let facts = [
-        ("data", format!("{} x {} with fingerprint {fingerprint:016x}", points.n(), points.d())),
-        ("seed", run.seed.to_string()),
-        (BUDGET, earlier.unwrap_or(exec.memory_budget()).to_string()),
-        ("version", env!("CARGO_PKG_VERSION").to_string()),
-    ];
-    let facts = facts.into_iter().map(|(name, value)| (name.to_string(), value));
-    // The record of what is fitted, entry by entry, so that a difference has a name.
-    let spec = serde_json::to_value(spec).map_err(|e| Failure::Usage(e.to_string()))?;
-    let spec = spec.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.to_string()));
-    let task = facts.chain(spec).collect();
+    let task = Task {
+        spec: spec.clone(),
+        data: format!("{} x {} with fingerprint {fingerprint:016x}", points.n(), points.d()),
+        seed: run.seed,
+        memory: earlier.unwrap_or(exec.memory_budget()),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
     Watch::of_passes(args, task, terminal.is_quiet(), exec)
 }
 
@@ -282,7 +277,7 @@ fn summarise(
     match model {
         AnyModel::KernelPca(m) => {
             for choice in m.choices() {
-                let bare = args.model.kernel.kernel.as_ref().is_some_and(|k| !k.contains(['(', '+', '*']));
+                let bare = args.model.kernel.kernel.as_ref().is_some_and(|k| registry::entry(k).is_ok());
                 let how = match choice.parameter {
                     "gamma" if bare => "--gamma changes it".to_string(),
                     other => format!("{}({other}=NUMBER) in --kernel changes it", choice.kernel),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use mercer::{ErrorKind, Exec, Kernel, Points};
+use mercer::{ErrorKind, ErrorSubject, Exec, Kernel, Points};
 use mercer_io::{Column, DATA_SETS, Header, Note, ReadOptions, Remedy, SavedModel, Table, read_all, select};
 
 use crate::args::{DataArgs, KernelArgs, MissingArg, ReadArgs, RunArgs};
@@ -63,7 +63,7 @@ impl Input {
             return Failure::Interrupted { message: "interrupted; nothing was written".into(), help: None };
         }
         let message = match error.kind() {
-            ErrorKind::Range { what: "points", magnitude } if *magnitude > 1.0 => {
+            ErrorKind::Range { what: ErrorSubject::Points, magnitude } if *magnitude > 1.0 => {
                 let values = self.points.as_slice();
                 let largest = (0..values.len()).fold(0, |m, v| if values[v].abs() > values[m].abs() { v } else { m });
                 let place = at(largest / self.points.d(), largest % self.points.d());
@@ -77,7 +77,7 @@ impl Input {
                 };
             }
             ErrorKind::Domain { kernel, row, column, constraint, .. } => {
-                format!("{} does not satisfy {constraint}, which {kernel} needs", at(*row, *column))
+                format!("{}; {kernel} needs {constraint}", at(*row, *column))
             }
             _ => format!("{}: {error}", self.source),
         };

@@ -1,7 +1,7 @@
 //! `mercer report`: a self-contained HTML page.
 
 use mercer_io::Outputs;
-use mercer_view::{Fitted, Report};
+use mercer_view::{Report, ReportedFit};
 
 use crate::args::{ReportArgs, RunArgs};
 use crate::input::exec;
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &ReportArgs, run: &RunArgs, terminal: &mut Terminal) -> 
     }
     crate::transform::check(&args.output)?;
     let shown = PlotInput::new(&args.shown, run)?;
-    let fitted = Fitted::try_from(shown.subject()).map_err(|_| Failure::Error {
+    let fitted = ReportedFit::try_from(shown.subject()).map_err(|_| Failure::Error {
         message: format!("{}: a report needs a model and its data; one is missing", shown.source),
         help: Some("name the data, or a model file and its data".into()),
     })?;

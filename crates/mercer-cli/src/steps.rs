@@ -104,7 +104,12 @@ impl Steps<'_> {
         for note in model.notes() {
             line(out, "  note", note)?;
         }
-        step(out, "M10", "normalised eigenvectors", "alpha = u / sqrt(lambda), so that |F| = 1 behind the kernel")?;
+        step(
+            out,
+            "M10",
+            "normalised eigenvectors",
+            "alpha = u / sqrt(lambda), so that the component has length 1 in the feature space",
+        )?;
         self.components(model.alpha(), out)?;
         step(out, "M10", "scores of the points", "z_i = sum_j alpha_j K~_ij = u_i sqrt(lambda)")?;
         self.components(&model.scores(), out)?;

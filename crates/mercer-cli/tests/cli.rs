@@ -277,7 +277,7 @@ fn wrong_calls_exit_with_two_and_suggest() {
         &["'guassian' is not a kernel", "did you mean 'gaussian'?"],
     );
     has(&run.fails(2, &["fit", "iris", "--kernel", "gaussian(gama=2)"]), &["did you mean 'gamma'?"]);
-    has(&run.fails(2, &["fit", "iris", "--kernel", "gaussian(gamma=-1)"]), &["gamma = -1 does not satisfy gamma > 0"]);
+    has(&run.fails(2, &["fit", "iris", "--kernel", "gaussian(gamma=-1)"]), &["gamma = -1; expected gamma > 0"]);
     has(&run.fails(2, &["fit", "iris", "--kernel", "gaussian(sigma=3)"]), &["over_sigma2=S for exp(-d2/S)"]);
     has(&run.fails(2, &["fit", "iris", "--kernle", "rbf"]), &["--kernel"]);
     has(&run.fails(2, &["fitt", "iris"]), &["fit"]);

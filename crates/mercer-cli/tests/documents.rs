@@ -237,3 +237,31 @@ fn every_kernel_has_a_constructor() {
         assert!(source.contains(&format!("    pub fn {}(", entry.name)), "no Kernel::{}", entry.name);
     }
 }
+
+#[test]
+fn every_public_type_of_the_library_has_an_example() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../mercer/src")];
+    let (mut types, mut without) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let lines: Vec<&str> = text.lines().collect();
+            for (at, line) in lines.iter().enumerate() {
+                let Some(name) = ["pub struct ", "pub enum "].iter().find_map(|kind| line.strip_prefix(kind)) else {
+                    continue;
+                };
+                types += 1;
+                let above = lines[..at].iter().rev().take_while(|l| l.starts_with("///") || l.starts_with("#["));
+                if !above.into_iter().any(|l| l.contains("```")) {
+                    without.push(format!("{}: {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(types > 90, "{types} types were found");
+    assert!(without.is_empty(), "without an example: {without:#?}");
+}

@@ -8,10 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mercer::exec::{Journal, PassResult};
 use mercer::text::fingerprint;
-use mercer::{Block, ErrorKind};
+use mercer::{Block, ErrorKind, Spec};
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::atomic::{Outputs, UNFINISHED, is_at};
 use crate::error::{Error, Result};
@@ -19,15 +20,49 @@ use crate::remedy::Remedy;
 use crate::source::read_at_most;
 
 const FORMAT: &str = "checkpoint";
-const VERSION: &str = "mercer-checkpoint/3";
+const VERSION: &str = "mercer-checkpoint/4";
 const MANIFEST: &str = "checkpoint.json";
 const KEY: &str = "mercer";
 /// No file of a checkpoint is larger: 64 GB.
 const LIMIT: u64 = 64_000_000_000;
 const MANIFEST_LIMIT: u64 = 1_000_000;
 
-/// The settings of a computation: names and values, which must all be the same when it is resumed.
-pub type Task = Vec<(String, String)>;
+/// The fit that a checkpoint belongs to. All of it must be the same when the fit is resumed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// What is fitted.
+    pub spec: Spec,
+    /// The sizes and the fingerprint of the data.
+    pub data: String,
+    /// The seed of all random numbers.
+    pub seed: u64,
+    /// The memory budget, which plans depend on.
+    pub memory: u64,
+    /// The version of the program.
+    pub version: String,
+}
+
+impl Task {
+    /// Its entries with their names, so that a difference has a name; those of the spec are among the others.
+    fn entries(&self) -> Result<Map<String, Value>> {
+        let unwritable = |e| Error::damaged(&self.data, FORMAT, e);
+        let Value::Object(mut entries) = serde_json::to_value(self).map_err(unwritable)? else { return Ok(Map::new()) };
+        if let Some(Value::Object(spec)) = entries.remove("spec") {
+            entries.extend(spec);
+        }
+        Ok(entries)
+    }
+
+    /// The name of the first entry that differs, and its values here and in the other.
+    fn difference(&self, other: &Task) -> Result<Option<(String, String, String)>> {
+        let (mine, theirs) = (self.entries()?, other.entries()?);
+        // Another method has other entries as well.
+        let names = ["method"].into_iter().chain(mine.keys().chain(theirs.keys()).map(String::as_str));
+        let value = |of: &Map<String, Value>, name| of.get(name).map_or("not given".into(), Value::to_string);
+        let different = names.into_iter().find(|name| mine.get(*name) != theirs.get(*name));
+        Ok(different.map(|name| (name.to_string(), value(&mine, name), value(&theirs, name))))
+    }
+}
 
 /// A journal of passes, in memory or in a folder.
 #[derive(Debug)]
@@ -39,6 +74,12 @@ pub struct Checkpoint {
     passes: Mutex<BTreeMap<usize, (u64, PassResult)>>,
     /// The number of passes, in memory or in the folder.
     count: Mutex<usize>,
+}
+
+/// What manifests of all versions have.
+#[derive(Deserialize)]
+struct Version {
+    format: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,7 +127,7 @@ impl Checkpoint {
         Ok(Checkpoint { folder: Some(folder.into()), _lock: held, ..Checkpoint::in_memory(task) })
     }
 
-    /// Returns the settings of the checkpoint in a folder; `None` when there is none that can be read.
+    /// Returns the fit of the checkpoint in a folder; `None` when there is none that can be read.
     pub fn task_of(folder: impl AsRef<Path>) -> Option<Task> {
         let manifest = folder.as_ref().join(MANIFEST).display().to_string();
         let bytes = read_at_most(&manifest, FORMAT, MANIFEST_LIMIT).ok()?;
@@ -96,7 +137,7 @@ impl Checkpoint {
     /// Resumes from the checkpoint in a folder.
     ///
     /// # Errors
-    /// When there is none, when its settings differ, or when another process uses it.
+    /// When there is none, when it is of another fit, or when another process uses it.
     pub fn resume(folder: impl AsRef<Path>, task: Task) -> Result<Self> {
         let folder = folder.as_ref();
         let shown = folder.display().to_string();
@@ -110,23 +151,14 @@ impl Checkpoint {
             return Err(none());
         }
         let bytes = read_at_most(&manifest.display().to_string(), FORMAT, MANIFEST_LIMIT)?;
-        let found: Manifest = serde_json::from_slice(&bytes).map_err(|e| Error::damaged(&shown, FORMAT, e))?;
+        let version: Version = serde_json::from_slice(&bytes).map_err(|e| Error::damaged(&shown, FORMAT, e))?;
         let refuse = |what: String| Err(Error::unsupported(&shown, what, Remedy::MatchCheckpoint));
-        if found.format != VERSION {
-            return refuse(format!("is a checkpoint of format '{}'; this version reads '{VERSION}'", found.format));
+        if version.format != VERSION {
+            return refuse(format!("is a checkpoint of format '{}'; this version reads '{VERSION}'", version.format));
         }
-        let there: HashMap<&str, &str> = found.task.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        for (name, here) in &task {
-            match there.get(name.as_str()) {
-                Some(there) if there == here => {}
-                there => {
-                    let there = there.unwrap_or(&"nothing");
-                    return refuse(format!("is a checkpoint of other work: {name} was {there}, now it is {here}"));
-                }
-            }
-        }
-        if let Some((name, there)) = found.task.iter().find(|(name, _)| !task.iter().any(|(here, _)| here == name)) {
-            return refuse(format!("is a checkpoint of other work: {name} was {there}, now it is nothing"));
+        let found: Manifest = serde_json::from_slice(&bytes).map_err(|e| Error::damaged(&shown, FORMAT, e))?;
+        if let Some((name, here, there)) = task.difference(&found.task)? {
+            return refuse(format!("is a checkpoint of another fit: {name} was {there}, now it is {here}"));
         }
         let this = Checkpoint { folder: Some(folder.into()), _lock: held, ..Checkpoint::in_memory(task) };
         *lock(&this.count) = (1..).take_while(|pass| this.file(folder, *pass).is_file()).count();

@@ -13,11 +13,11 @@ pub struct DataSet {
     pub label: &'static str,
     /// What it is.
     pub about: &'static str,
-    source: Source,
+    source: Content,
 }
 
 #[derive(Debug)]
-enum Source {
+enum Content {
     Text(&'static str),
     Made(fn() -> String),
 }
@@ -30,7 +30,7 @@ pub const DATA_SETS: &[DataSet] = &[
         columns: 4,
         label: "class",
         about: "Fisher's irises: sepals and petals of three species",
-        source: Source::Text(include_str!("../data/iris.csv")),
+        source: Content::Text(include_str!("../data/iris.csv")),
     },
     DataSet {
         name: "wine",
@@ -38,7 +38,7 @@ pub const DATA_SETS: &[DataSet] = &[
         columns: 13,
         label: "class",
         about: "chemistry of wines from three growers; columns of very different scale",
-        source: Source::Text(include_str!("../data/wine.csv")),
+        source: Content::Text(include_str!("../data/wine.csv")),
     },
     DataSet {
         name: "digits",
@@ -46,7 +46,7 @@ pub const DATA_SETS: &[DataSet] = &[
         columns: 64,
         label: "class",
         about: "handwritten digits as images of 8 x 8 pixels",
-        source: Source::Text(include_str!("../data/digits.csv")),
+        source: Content::Text(include_str!("../data/digits.csv")),
     },
     DataSet {
         name: "rings",
@@ -54,7 +54,7 @@ pub const DATA_SETS: &[DataSet] = &[
         columns: 2,
         label: "ring",
         about: "two rings around the origin, of radius 1 and 0.3",
-        source: Source::Made(rings),
+        source: Content::Made(rings),
     },
 ];
 
@@ -62,8 +62,8 @@ impl DataSet {
     /// The whole set as CSV.
     pub fn csv(&self) -> String {
         match self.source {
-            Source::Text(text) => text.to_string(),
-            Source::Made(make) => make(),
+            Content::Text(text) => text.to_string(),
+            Content::Made(make) => make(),
         }
     }
 }

@@ -48,7 +48,7 @@ pub use reader::{Header, ReadOptions, read, read_all, read_bytes, read_with};
 pub use remedy::Remedy;
 pub use select::select;
 pub use set::{FileSet, foreign_model};
-pub use stream::{Batch, Batches, Stream, StreamColumn, StreamOptions};
+pub use stream::{Batch, BatchReader, Stream, StreamColumn, StreamOptions};
 pub use table::{Column, Missing, Table, Values};
 pub use writer::{TableWriter, write_table};
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::formats::Format;
-use crate::source::{self, Source};
+use crate::source::{self, TableFile};
 use crate::stream::{Stream, StreamOptions};
 use crate::table::Table;
 
@@ -55,7 +55,7 @@ pub fn read(name: &str) -> Result<Table> {
 /// # Errors
 /// As [`read`].
 pub fn read_with(name: &str, options: &ReadOptions) -> Result<Table> {
-    whole(vec![Source::find_once(name, options)?], None, options)
+    whole(vec![TableFile::find_once(name, options)?], None, options)
 }
 
 /// Reads several files, or folders of them, as one table; one name as [`read_with`] does.
@@ -77,10 +77,10 @@ pub fn read_all(names: &[String], options: &ReadOptions) -> Result<Table> {
 /// # Errors
 /// As [`read`].
 pub fn read_bytes(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Table> {
-    whole(vec![Source::in_memory(name, Bytes::copy_from_slice(bytes), options)], None, options)
+    whole(vec![TableFile::in_memory(name, Bytes::copy_from_slice(bytes), options)], None, options)
 }
 
-fn whole(sources: Vec<Source>, folder: Option<String>, options: &ReadOptions) -> Result<Table> {
+fn whole(sources: Vec<TableFile>, folder: Option<String>, options: &ReadOptions) -> Result<Table> {
     let limit = options.limit.unwrap_or(u64::MAX);
     // Before a header is believed.
     let size = sources.iter().map(|s| s.size).fold(0, u64::saturating_add);

@@ -26,7 +26,7 @@ const STEP: u64 = 1 << 20;
 
 /// One file of a table, or bytes in memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct TableFile {
     /// The name in messages.
     pub(crate) name: String,
     pub(crate) location: Location,
@@ -72,7 +72,7 @@ impl Stamp {
     }
 }
 
-impl Source {
+impl TableFile {
     /// A file or an embedded set, which can be read as often as wanted.
     fn find(name: &str, options: &ReadOptions) -> Result<Self> {
         if name == "-" {
@@ -87,7 +87,7 @@ impl Source {
             };
             // Options that describe a file do not apply.
             let options = ReadOptions { text: options.text.clone(), ..ReadOptions::default() };
-            return Ok(Source::in_memory(name, set.csv().into(), &options));
+            return Ok(TableFile::in_memory(name, set.csv().into(), &options));
         }
         let metadata = fs::metadata(name).map_err(Error::io(name, "read"))?;
         if metadata.is_dir() {
@@ -99,34 +99,34 @@ impl Source {
         let mut head = Vec::new();
         let file = File::open(name).map_err(Error::io(name, "read"))?;
         file.take(HEAD as u64).read_to_end(&mut head).map_err(Error::io(name, "read"))?;
-        let source = Source::new(name, Location::File(name.into()), metadata.len(), &head, options);
-        Ok(Source { stamp: Some(Stamp::of(&metadata)), ..source })
+        let source = TableFile::new(name, Location::File(name.into()), metadata.len(), &head, options);
+        Ok(TableFile { stamp: Some(Stamp::of(&metadata)), ..source })
     }
 
-    /// As [`Source::find`], also for standard input and pipes, which are read into memory.
+    /// As [`TableFile::find`], also for standard input and pipes, which are read into memory.
     pub(crate) fn find_once(name: &str, options: &ReadOptions) -> Result<Self> {
         let limit = options.limit.unwrap_or(u64::MAX);
         if name == "-" {
             let bytes = read_table(STANDARD_INPUT, std::io::stdin().lock(), limit, options)?;
-            return Ok(Source::in_memory(STANDARD_INPUT, bytes.into(), options));
+            return Ok(TableFile::in_memory(STANDARD_INPUT, bytes.into(), options));
         }
         match fs::metadata(name) {
             Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
                 let bytes = read_table(name, open_file(name, limit)?, limit, options)?;
-                Ok(Source::in_memory(name, bytes.into(), options))
+                Ok(TableFile::in_memory(name, bytes.into(), options))
             }
-            _ => Source::find(name, options),
+            _ => TableFile::find(name, options),
         }
     }
 
     pub(crate) fn in_memory(name: &str, bytes: Bytes, options: &ReadOptions) -> Self {
         let (size, head) = (bytes.len() as u64, bytes.slice(..bytes.len().min(HEAD)));
-        Source::new(name, Location::Memory(bytes), size, &head, options)
+        TableFile::new(name, Location::Memory(bytes), size, &head, options)
     }
 
     fn new(name: &str, location: Location, size: u64, head: &[u8], options: &ReadOptions) -> Self {
         let (format, compression) = kind(name, head, options);
-        Source { name: name.into(), location, size, format, compression, options: options.clone(), stamp: None }
+        TableFile { name: name.into(), location, size, format, compression, options: options.clone(), stamp: None }
     }
 
     /// Fails if the file is not as it was when it was found.
@@ -148,21 +148,21 @@ fn kind(name: &str, head: &[u8], options: &ReadOptions) -> (Format, Compression)
 }
 
 /// The files of the names, and the folder if it is the only name.
-pub(crate) fn find(names: &[String], options: &ReadOptions) -> Result<(Vec<Source>, Option<String>)> {
+pub(crate) fn find(names: &[String], options: &ReadOptions) -> Result<(Vec<TableFile>, Option<String>)> {
     let (mut sources, mut folder) = (Vec::new(), None);
     for name in names {
         if Path::new(name).is_dir() {
             sources.extend(in_folder(name, options)?);
             folder = Some(name.clone());
         } else {
-            sources.push(Source::find(name, options)?);
+            sources.push(TableFile::find(name, options)?);
         }
     }
     Ok((sources, folder.filter(|_| names.len() == 1)))
 }
 
 /// The files of a folder, by name; all of one format.
-fn in_folder(folder: &str, options: &ReadOptions) -> Result<Vec<Source>> {
+fn in_folder(folder: &str, options: &ReadOptions) -> Result<Vec<TableFile>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io(folder, "read"))? {
         let path = entry.map_err(Error::io(folder, "read"))?.path();
@@ -176,9 +176,9 @@ fn in_folder(folder: &str, options: &ReadOptions) -> Result<Vec<Source>> {
         }
     }
     names.sort();
-    let mut sources: Vec<Source> = Vec::new();
+    let mut sources: Vec<TableFile> = Vec::new();
     for name in names {
-        let source = Source::find(&name, options)?;
+        let source = TableFile::find(&name, options)?;
         let known = options.format.is_some() || Format::of_name(without_extension(&name)).is_some();
         if !known && source.format.is_text() {
             let what = "is not a table, by its name and its first bytes";

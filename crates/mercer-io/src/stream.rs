@@ -11,7 +11,7 @@ use crate::formats::{OpenTable, Pass, Wanted};
 use crate::note::Note;
 use crate::pool::{DecodePool, THREAD};
 use crate::reader::ReadOptions;
-use crate::source::{self, Source};
+use crate::source::{self, TableFile};
 use crate::table::{Column, Table, Values, check_names};
 
 /// Batches that are read before they are asked for.
@@ -70,7 +70,7 @@ pub struct Stream {
 /// One file of a stream.
 #[derive(Clone, Debug)]
 struct OpenFile {
-    source: Source,
+    source: TableFile,
     table: Arc<dyn OpenTable>,
     /// For each column of the stream its place in this file.
     places: Vec<usize>,
@@ -93,7 +93,7 @@ impl Stream {
         Stream::new(sources, folder, options)
     }
 
-    pub(crate) fn new(sources: Vec<Source>, folder: Option<String>, options: StreamOptions) -> Result<Stream> {
+    pub(crate) fn new(sources: Vec<TableFile>, folder: Option<String>, options: StreamOptions) -> Result<Stream> {
         let mut files: Vec<OpenFile> = Vec::new();
         for source in sources {
             let alike = files.iter().find(|f| f.source.format == source.format);
@@ -191,7 +191,7 @@ impl Stream {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn batches(&self) -> Result<Batches> {
+    pub fn batches(&self) -> Result<BatchReader> {
         let (sender, receiver) = sync_channel(AHEAD);
         let (stream, pool) = (self.clone(), DecodePool::new());
         let reader = thread::Builder::new()
@@ -202,7 +202,7 @@ impl Stream {
                 }
             })
             .map_err(Error::io(self.source(), "read"))?;
-        Ok(Batches { receiver: Some(receiver), reader: Some(reader) })
+        Ok(BatchReader { receiver: Some(receiver), reader: Some(reader) })
     }
 
     /// All rows as one table, from files of at most `limit` bytes.
@@ -328,12 +328,12 @@ pub struct Batch {
 /// The batches of a pass, in order. A thread reads ahead, so that reading overlaps computing; it ends soon after this is
 /// dropped. There are no batches after an error.
 #[derive(Debug)]
-pub struct Batches {
+pub struct BatchReader {
     receiver: Option<Receiver<Result<Batch>>>,
     reader: Option<JoinHandle<()>>,
 }
 
-impl Iterator for Batches {
+impl Iterator for BatchReader {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -353,7 +353,7 @@ impl Iterator for Batches {
     }
 }
 
-impl Drop for Batches {
+impl Drop for BatchReader {
     fn drop(&mut self) {
         // Without a receiver the reader stops at the end of its batch.
         self.receiver = None;

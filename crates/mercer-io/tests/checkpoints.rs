@@ -19,7 +19,7 @@ fn points(n: usize, seed: usize) -> Points {
 }
 
 fn task() -> Task {
-    vec![("data".into(), "points".into()), ("kernel".into(), "laplacian".into())]
+    Task { spec: pca(2).into(), data: "points".into(), seed: 0, memory: 1 << 30, version: "0".into() }
 }
 
 fn pca(k: usize) -> KernelPca {
@@ -130,19 +130,17 @@ fn a_checkpoint_in_memory_moves_to_a_folder_and_resumes() {
 fn a_checkpoint_of_another_fit_is_refused_with_a_message() {
     let folder = saved(&told(&points(650, 0), 4).1);
     let place = folder.path().join("c");
-    let other = |name: &str, value: &str| {
-        let mut task = task();
-        task.iter_mut().filter(|(n, _)| n == name).for_each(|(_, v)| *v = value.into());
-        task
-    };
-    let mut more = task();
-    more.push(("seed".into(), "1".into()));
+    let kernel = |text: &str| KernelPca::new(text.parse().expect("a kernel")).components(2);
     for (what, task) in [
-        ("data", other("data", "others")),
-        ("kernel", other("kernel", "gaussian")),
-        ("seed", more),
-        ("kernel", vec![task()[0].clone()]),
-        ("data", vec![]),
+        ("data", Task { data: "others".into(), ..task() }),
+        ("kernel", Task { spec: kernel("gaussian").into(), ..task() }),
+        ("components", Task { spec: pca(3).into(), ..task() }),
+        ("kernel", Task { spec: KernelPca::custom().components(2).into(), ..task() }),
+        ("method", Task { spec: mercer::Pca::new().components(2).into(), ..task() }),
+        ("tolerance", Task { spec: pca(2).tolerance(1e-9).into(), ..task() }),
+        ("seed", Task { seed: 1, ..task() }),
+        ("memory", Task { memory: 1 << 31, ..task() }),
+        ("version", Task { version: "1".into(), ..task() }),
     ] {
         match Checkpoint::resume(&place, task) {
             Ok(_) => panic!("{what} is not the same"),
@@ -152,7 +150,7 @@ fn a_checkpoint_of_another_fit_is_refused_with_a_message() {
             }
         }
     }
-    Checkpoint::resume(&place, task().into_iter().rev().collect()).expect("the order does not matter");
+    Checkpoint::resume(&place, task()).expect("the same fit");
 }
 
 #[test]

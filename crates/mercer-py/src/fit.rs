@@ -43,12 +43,13 @@ pub(crate) fn fit_gram(
     py: Python<'_>,
     spec: PySpec,
     gram: PyReadonlyArray2<'_, f64>,
+    plan: &PyPlan,
     options: Options,
 ) -> PyResult<Model> {
     let gram = points(&gram)?;
     let gram = py.detach(|| gram.to_f64());
-    let asked = spec.0.clone();
-    let fitted = work_apart(py, &options, move |exec| spec.0.fit(Source::gram(&gram), exec))?;
+    let (asked, plan) = (spec.0.clone(), plan.0.clone());
+    let fitted = work_apart(py, &options, move |exec| spec.0.run(plan, Source::gram(&gram), exec))?;
     Ok(Model::of(fitted.model, asked))
 }
 
@@ -103,12 +104,14 @@ pub(crate) fn fit_operator(
     spec: PySpec,
     apply: Py<PyAny>,
     diagonal: PyReadonlyArray1<'_, f64>,
+    plan: &PyPlan,
     options: Options,
 ) -> PyResult<Model> {
     let raised = Arc::new(Mutex::new(None));
+    let plan = plan.0.clone();
     let op = Operator { apply, diagonal: diagonal.as_slice()?.to_vec(), raised: Arc::clone(&raised) };
     // What the function raised comes out as it was.
-    let fitted = work(py, &options, |exec| spec.0.fit(Source::Operator(&op), exec))
+    let fitted = work(py, &options, |exec| spec.0.run(plan, Source::Operator(&op), exec))
         .map_err(|error| raised.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error))?;
     Ok(Model::new(fitted.model))
 }

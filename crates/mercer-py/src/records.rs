@@ -50,11 +50,10 @@ impl PyPlan {
         self.0.to_string()
     }
 
-    /// Returns the same plan with another reason.
-    fn with_why(&self, why: String) -> Self {
-        let mut plan = self.0.clone();
-        plan.why = why;
-        PyPlan(plan)
+    /// Seconds on two ordinary cores, roughly.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.0.seconds()
     }
 }
 

@@ -22,7 +22,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::data::Data;
 use crate::error::{Refusal, Result, lost};
 use crate::plots;
-use crate::request::{Choice, FitRequest, asked, pca_beside};
+use crate::request::{DataChoice, FitRequest, asked, pca_beside};
 use crate::selection::{PcaResult, Selection};
 use crate::state::{App, FitResult, StopOnDrop};
 use crate::texts::Texts;
@@ -111,8 +111,7 @@ fn progress(to: UnboundedSender<Event>) -> ProgressFn {
         match progress {
             Progress::Landmarks => send(&to, "progress", &json!({"stage": "landmarks"})),
             Progress::Pass { number, reached, wanted, in_f64 } => {
-                *pass =
-                    json!({"stage": "pass", "number": number, "reached": reached, "wanted": wanted, "exact": in_f64});
+                *pass = json!({"stage": "pass", "number": number, "reached": reached, "wanted": wanted, "f64": in_f64});
                 send(&to, "progress", pass);
             }
             Progress::Tiles { done, of } if at.elapsed() >= PROGRESS_INTERVAL => {
@@ -127,15 +126,19 @@ fn progress(to: UnboundedSender<Event>) -> ProgressFn {
 }
 
 /// Fits the model, and PCA of the same points unless it is kept.
-fn fitted(app: &App, id: usize, data: Arc<Data>, choice: Choice, spec: Spec, exec: &Exec) -> Result<FitResult> {
+fn fitted(app: &App, id: usize, data: Arc<Data>, choice: DataChoice, spec: Spec, exec: &Exec) -> Result<FitResult> {
     let selection = app.selection(data, choice)?;
     let Selection { points, colour, .. } = &*selection;
     let components = asked(&spec, points.n(), points.d());
     let spec = spec.with_components(components);
     let plan = spec.plan(&Source::points(points), exec)?;
     let text = plan.to_string();
+    // Where PCA itself is asked for, it is the PCA that every result is shown beside.
     let pca = selection.pca(pca_beside(&spec), |pca| {
-        let model = pca.fit_with(points, exec)?;
+        let model = match &spec {
+            Spec::Pca(_) => pca.fit_planned(plan.clone(), points, exec)?,
+            _ => pca.fit_with(points, exec)?,
+        };
         let scores = model.transform_with(points, exec)?;
         let agreement = agreement(&scores, colour, exec)?;
         Ok(PcaResult { id: app.next_id(), model, scores, agreement })

@@ -14,7 +14,7 @@ const MOST_COMPONENTS: usize = 100;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FitRequest {
-    pub(crate) choice: Choice,
+    pub(crate) choice: DataChoice,
     /// A [`Spec`] as JSON.
     spec: Value,
 }
@@ -22,7 +22,7 @@ pub(crate) struct FitRequest {
 /// Which part of which table is fitted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Choice {
+pub(crate) struct DataChoice {
     pub(crate) table: usize,
     /// Names of columns; all numeric columns where it is null.
     columns: Option<Vec<String>>,
@@ -32,7 +32,7 @@ pub(crate) struct Choice {
     pub(crate) missing: MissingChoice,
 }
 
-impl Choice {
+impl DataChoice {
     /// Returns the columns that are used in the fit: those chosen, or all numeric ones, without the label.
     pub(crate) fn columns(&self, data: &Data) -> Vec<String> {
         let chosen = self.columns.clone().unwrap_or_else(|| data.usual_columns(None));

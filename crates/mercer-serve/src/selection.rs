@@ -9,7 +9,7 @@ use mercer_view::{Colour, LabelAgreement};
 
 use crate::data::{Data, MissingChoice, texts};
 use crate::error::{Refusal, Result};
-use crate::request::Choice;
+use crate::request::DataChoice;
 use crate::state::locked;
 
 /// Chosen columns of a table as points. It is built once and shared by all fits of the same choice: a slider moves a
@@ -20,7 +20,7 @@ pub(crate) struct Selection {
     pub(crate) data: Arc<Data>,
     /// Names of the columns of the points.
     pub(crate) columns: Vec<String>,
-    pub(crate) choice: Choice,
+    pub(crate) choice: DataChoice,
     pub(crate) points: Points<f64>,
     /// All columns of the table, row by row with the points, where rows were dropped.
     kept: Option<Table>,
@@ -42,7 +42,7 @@ pub(crate) struct PcaResult {
 
 impl Selection {
     /// Builds the points of a choice of data.
-    pub(crate) fn new(id: usize, data: Arc<Data>, choice: Choice) -> Result<Self> {
+    pub(crate) fn new(id: usize, data: Arc<Data>, choice: DataChoice) -> Result<Self> {
         let columns = choice.columns(&data);
         let chosen = found(&data.table, &columns)?;
         let mut table = Table::new(&data.name, chosen.into_iter().cloned().collect())?;
@@ -64,7 +64,7 @@ impl Selection {
     }
 
     /// Whether these are the points and the colours of a choice.
-    pub(crate) fn is_of(&self, choice: &Choice) -> bool {
+    pub(crate) fn is_of(&self, choice: &DataChoice) -> bool {
         self.data.id == choice.table
             && self.choice.missing == choice.missing
             && self.choice.label == choice.label

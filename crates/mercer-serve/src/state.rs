@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use mercer::{AnyModel, Exec, Points, Spec};
-use mercer_view::Fitted;
+use mercer_view::ReportedFit;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::data::{Data, Origin};
 use crate::error::{Refusal, Result, lost};
-use crate::request::Choice;
+use crate::request::DataChoice;
 use crate::selection::{PcaResult, Selection};
 
 /// Tables dropped on the page that are kept; the oldest is removed first.
@@ -72,9 +72,9 @@ impl FitResult {
         8 * own as u64 + self.selection.bytes()
     }
 
-    pub(crate) fn fitted(&self) -> Fitted<'_> {
+    pub(crate) fn fitted(&self) -> ReportedFit<'_> {
         let Selection { data, columns, points, colour, .. } = &*self.selection;
-        Fitted { source: &data.name, columns, points, model: &self.model, scores: &self.scores, colour }
+        ReportedFit { source: &data.name, columns, points, model: &self.model, scores: &self.scores, colour }
     }
 }
 
@@ -199,7 +199,7 @@ impl App {
     }
 
     /// Returns the points of a choice of data: those of an earlier fit of the same choice, or new ones.
-    pub(crate) fn selection(&self, data: Arc<Data>, choice: Choice) -> Result<Arc<Selection>> {
+    pub(crate) fn selection(&self, data: Arc<Data>, choice: DataChoice) -> Result<Arc<Selection>> {
         // The last one used is kept longest.
         let used = |all: &mut VecDeque<Arc<Selection>>| {
             let found = all.iter().position(|s| s.is_of(&choice)).and_then(|at| all.remove(at))?;

@@ -20,7 +20,7 @@ pub use colour::{Colour, PALETTE, ramp, range};
 pub use draw::ImageFormat;
 pub use figure::{Figure, Layer, Panel};
 pub use kinds::{Axes, AxesOf, Grid, Look, PLOT_KINDS, PlotKind, Subject, Unavailable, scores};
-pub use report::{Fitted, Report};
+pub use report::{Report, ReportedFit};
 pub use tables::{eigenvalue_table, standardised};
 pub use text::{
     component, count, describe, describe_kernel, describe_pca, describe_spec, eigenvalue_meaning, percent, plural,

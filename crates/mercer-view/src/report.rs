@@ -23,7 +23,7 @@ const MOST_COMPARED: usize = 5000;
 
 /// A fitted model with the points that it was fitted to, or that it is shown on.
 #[derive(Clone, Copy)]
-pub struct Fitted<'a> {
+pub struct ReportedFit<'a> {
     /// The name of the data.
     pub source: &'a str,
     /// Names of the columns that were used.
@@ -38,15 +38,15 @@ pub struct Fitted<'a> {
     pub colour: &'a Colour,
 }
 
-impl<'a> Fitted<'a> {
+impl<'a> ReportedFit<'a> {
     /// Returns it as something to draw.
     pub fn subject(&self) -> Subject<'a> {
-        let Fitted { source, columns, points, model, scores, colour } = *self;
+        let ReportedFit { source, columns, points, model, scores, colour } = *self;
         Subject { source, columns, points: Some(points), model: Some(model), scores: Some(scores), colour }
     }
 }
 
-impl<'a> TryFrom<Subject<'a>> for Fitted<'a> {
+impl<'a> TryFrom<Subject<'a>> for ReportedFit<'a> {
     type Error = Unavailable;
 
     /// Fails without a model or its points.
@@ -54,14 +54,14 @@ impl<'a> TryFrom<Subject<'a>> for Fitted<'a> {
         let Subject { source, columns, scores, colour, .. } = subject;
         let (model, points) = (subject.model()?, subject.points()?);
         let scores = scores.ok_or(Unavailable::NoPoints)?;
-        Ok(Fitted { source, columns, points, model, scores, colour })
+        Ok(ReportedFit { source, columns, points, model, scores, colour })
     }
 }
 
 /// The contents of a report.
 pub struct Report<'a> {
     /// The model and the points.
-    pub fitted: Fitted<'a>,
+    pub fitted: ReportedFit<'a>,
     /// Notes about the data, and automatic choices made during the fit.
     pub notes: Vec<String>,
     /// The plan, line by line; empty for a model from a file.
@@ -84,7 +84,7 @@ impl Report<'_> {
     /// # Errors
     /// When the method to compare with cannot be fitted, a plot cannot be drawn, or the work is cancelled.
     pub fn html(&self, exec: &Exec) -> Result<String> {
-        let Fitted { source, points, model, .. } = self.fitted;
+        let ReportedFit { source, points, model, .. } = self.fitted;
         let title = format!("{source}: {}", crate::text::title(model));
         let (n, k) = (count(points.n()), model.components());
         let mut body = String::new();
@@ -141,7 +141,7 @@ impl Report<'_> {
 
     /// This model, and the other of PCA and kernel PCA with as many components; the other on a sample of many points.
     fn methods(&self, exec: &Exec) -> Result<Vec<ComparedMethod>> {
-        let Fitted { points, model, scores, colour, .. } = self.fitted;
+        let ReportedFit { points, model, scores, colour, .. } = self.fitted;
         let method = |model: &AnyModel,
                       scores: &Points<f64>,
                       colour: &Colour,
@@ -200,7 +200,7 @@ impl Report<'_> {
     }
 
     fn what_was_done(&self, body: &mut String) {
-        let Fitted { source, columns, points, model, .. } = self.fitted;
+        let ReportedFit { source, columns, points, model, .. } = self.fitted;
         *body += "<section><h2>What was done, and why</h2><dl>";
         let mut fact = |name: &str, text: &str| {
             let _ = write!(body, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(text));

@@ -4,7 +4,7 @@
 use mercer::{AnyModel, Exec, Gamma, Kernel, KernelPca, Pca, Points, Result};
 use mercer_io::Column;
 use mercer_view::{
-    Axes, Colour, Figure, Fitted, ImageFormat, Look, PLOT_KINDS, PlotKind, Report, Subject, Unavailable,
+    Axes, Colour, Figure, ImageFormat, Look, PLOT_KINDS, PlotKind, Report, ReportedFit, Subject, Unavailable,
 };
 
 /// Data, and all that can be drawn of it.
@@ -137,7 +137,9 @@ fn what_is_missing_is_told_as_data() -> Result<()> {
     let beyond = Look { axes: Some(Axes { x: 0, y: 98 }), ..look };
     assert!(matches!(why("scores", linear, &beyond), Unavailable::NoSuchAxis { count: 4, .. }));
     assert!(matches!(why("reconstruction", linear, &beyond), Unavailable::NoSuchAxis { count: 4, .. }));
-    assert!(Fitted::try_from(linear).is_ok() && Fitted::try_from(Subject { points: None, ..linear }).is_err());
+    assert!(
+        ReportedFit::try_from(linear).is_ok() && ReportedFit::try_from(Subject { points: None, ..linear }).is_err()
+    );
     assert!(PLOT_KINDS.iter().all(|kind| PlotKind::named(kind.name).is_some_and(|found| found.title == kind.title)));
     Ok(())
 }
@@ -189,7 +191,7 @@ fn the_report_is_complete_in_itself() -> Result<()> {
     for (case, fitted) in [(&iris, iris.kernel()?), (&iris, iris.pca()?), (&odd, odd.kernel()?)] {
         let (model, scores) = &fitted;
         let Case { points, columns, colour } = case;
-        let fitted = Fitted { source: "<data> & more", columns, points, model, scores, colour };
+        let fitted = ReportedFit { source: "<data> & more", columns, points, model, scores, colour };
         let notes = vec!["a <note>".to_string()];
         let commands = vec!["mercer report 'x & y' -o a.html".to_string()];
         let html = Report { fitted, notes, plan: "route      dense (why)".into(), commands }.html(&exec)?;

@@ -1,6 +1,6 @@
 //! Block: a matrix stored column by column, as eigensolvers use it.
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, ErrorSubject, Result};
 use crate::points::Points;
 
 /// An n-by-b matrix of f64 stored column by column.
@@ -94,7 +94,7 @@ impl Block {
     }
 
     /// Rejects values that are not finite and reports the first in row order; `what` names the matrix.
-    pub(crate) fn check_finite(&self, what: &'static str) -> Result<()> {
+    pub(crate) fn check_finite(&self, what: ErrorSubject) -> Result<()> {
         if self.data.iter().all(|v| v.is_finite()) {
             return Ok(());
         }

@@ -103,7 +103,7 @@ impl fmt::Display for Definiteness {
         }
         write!(
             f,
-            "not positive semi-definite: {} negative eigenvalues down to {smallest}, {:.1} % of the spectrum's mass",
+            "not positive semi-definite: {} negative eigenvalues down to {smallest}, {:.1} % of the sum of all magnitudes",
             self.negative_count,
             100.0 * self.negative_share()
         )

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result, nearest};
 use crate::real::shortest;
 
 /// A user's map from a point to its features.
@@ -128,7 +128,7 @@ impl Embedding {
         match phi.iter().position(|v| !v.is_finite()) {
             None => Ok(phi),
             Some(column) => {
-                Err(ErrorKind::NotFinite { what: "embedded points", row, column, value: phi[column] }.into())
+                Err(ErrorKind::NotFinite { what: ErrorSubject::EmbeddedPoints, row, column, value: phi[column] }.into())
             }
         }
     }

@@ -38,8 +38,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum ErrorKind {
     /// There are too few points or columns.
     TooFew {
-        /// What is too few: "points", "dimensions".
-        what: &'static str,
+        /// What is too few.
+        what: ErrorSubject,
         /// How many there are.
         found: usize,
         /// How many are needed at least.
@@ -56,8 +56,8 @@ pub enum ErrorKind {
     },
     /// A value is NaN or infinite.
     NotFinite {
-        /// What the value is part of: "points", "Gram matrix".
-        what: &'static str,
+        /// What the value is part of.
+        what: ErrorSubject,
         /// Row, from 0.
         row: usize,
         /// Column, from 0.
@@ -134,7 +134,7 @@ pub enum ErrorKind {
     /// Squares or products leave the range of f64.
     Range {
         /// What is too large or too small.
-        what: &'static str,
+        what: ErrorSubject,
         /// The largest magnitude found.
         magnitude: f64,
     },
@@ -182,6 +182,67 @@ pub enum ErrorKind {
     Cancelled,
 }
 
+/// What an error is about.
+///
+/// ```
+/// use mercer::{ErrorKind, Pca, Points, ErrorSubject};
+/// let error = Pca::new().fit(&Points::from_rows(&[[0.0, 1.0]])).expect_err("one point has no variance");
+/// assert!(matches!(error.kind(), ErrorKind::TooFew { what: ErrorSubject::Points, found: 1, needed: 2 }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorSubject {
+    /// Points, as they were given.
+    Points,
+    /// Dimensions of points.
+    Dimensions,
+    /// Points after an embedding.
+    EmbeddedPoints,
+    /// A Gram matrix.
+    GramMatrix,
+    /// Kernel values of new points.
+    KernelValues,
+    /// What an operator returns.
+    Product,
+    /// Scores of points.
+    Scores,
+    /// Reconstructed points.
+    Reconstructions,
+    /// Squared errors of reconstructions.
+    SquaredErrors,
+    /// Weights of the points of a pre-image.
+    Weights,
+    /// The mean of a model.
+    Mean,
+    /// The scale of a model.
+    Scale,
+    /// The axes of a model.
+    Axes,
+    /// The point that a model subtracts from all others before it computes kernel values.
+    Shift,
+}
+
+impl fmt::Display for ErrorSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ErrorSubject::Points => "points",
+            ErrorSubject::Dimensions => "dimensions",
+            ErrorSubject::EmbeddedPoints => "embedded points",
+            ErrorSubject::GramMatrix => "Gram matrix",
+            ErrorSubject::KernelValues => "kernel values of the new points",
+            ErrorSubject::Product => "product with the operator",
+            ErrorSubject::Scores => "scores",
+            ErrorSubject::Reconstructions => "reconstructions",
+            ErrorSubject::SquaredErrors => "squared errors",
+            ErrorSubject::Weights => "weights of a pre-image",
+            ErrorSubject::Mean => "mean",
+            ErrorSubject::Scale => "scale",
+            ErrorSubject::Axes => "axes",
+            ErrorSubject::Shift => "shift",
+        })
+    }
+}
+
 impl Error {
     /// Returns the kind of this error with its details.
     pub fn kind(&self) -> &ErrorKind {
@@ -196,7 +257,7 @@ impl Error {
             ErrorKind::Memory { remedy, .. }
             | ErrorKind::Unsupported { remedy, .. }
             | ErrorKind::Journal { remedy, .. } => Some(remedy.clone()),
-            ErrorKind::NotFinite { what: "points", .. } => {
+            ErrorKind::NotFinite { what: ErrorSubject::Points, .. } => {
                 Some("remove or fill missing and infinite values first".into())
             }
             ErrorKind::NotFinite { .. } => Some(
@@ -206,9 +267,9 @@ impl Error {
             ErrorKind::NotSymmetric { .. } => {
                 Some("a Gram matrix has K[i][j] = K[j][i]; use (K + K')/2 if the difference is rounding".into())
             }
-            ErrorKind::Range { what: "points", .. } => Some("rescale the data".into()),
+            ErrorKind::Range { what: ErrorSubject::Points, .. } => Some("rescale the data".into()),
             ErrorKind::Range { .. } => Some("use a smaller degree or weight, or rescale the data".into()),
-            ErrorKind::TooFew { what: "points", .. } => Some("give more rows".into()),
+            ErrorKind::TooFew { what: ErrorSubject::Points, .. } => Some("give more rows".into()),
             ErrorKind::NotConverged { .. } => {
                 Some("use a larger tolerance, fewer components, or a wider kernel".into())
             }
@@ -245,7 +306,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
             ErrorKind::TooFew { what, found, needed } => {
-                let what = if *found == 1 { what.trim_end_matches('s') } else { what };
+                let what = what.to_string();
+                let what = if *found == 1 { what.trim_end_matches('s') } else { &what };
                 write!(f, "{found} {what}, but at least {needed} are needed")
             }
             ErrorKind::Shape { what, found, expected } => write!(f, "{what}: {found} where {expected} are expected"),
@@ -253,13 +315,10 @@ impl fmt::Display for Error {
                 write!(f, "{what}: value {value} in row {row}, column {column} (from 0) is not finite")
             }
             ErrorKind::Domain { kernel, row, column, value, constraint } => {
-                write!(
-                    f,
-                    "{kernel}: value {value} in row {row}, column {column} (from 0) does not satisfy {constraint}"
-                )
+                write!(f, "{kernel}: value {value} in row {row}, column {column} (from 0); expected {constraint}")
             }
             ErrorKind::Parameter { owner, name, value, constraint } => {
-                write!(f, "{owner}: {name} = {value} does not satisfy {constraint}")
+                write!(f, "{owner}: {name} = {value}; expected {constraint}")
             }
             ErrorKind::UnknownName { what, name, .. } => write!(f, "'{name}' is not a {what}"),
             ErrorKind::Syntax { text, position, expected } => {
@@ -293,7 +352,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Rejects values that are not finite; `place` returns row and column of the value at an index.
-pub(crate) fn check_finite(what: &'static str, values: &[f64], place: impl Fn(usize) -> (usize, usize)) -> Result<()> {
+pub(crate) fn check_finite(what: ErrorSubject, values: &[f64], place: impl Fn(usize) -> (usize, usize)) -> Result<()> {
     match values.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
         Some(at) => {

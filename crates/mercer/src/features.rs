@@ -4,15 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::embedding::Embedding;
-use crate::error::{Error, Result, check_finite};
+use crate::error::{Error, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::kernel::Bound;
 use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch};
 use crate::points::{Points, PointsRef};
 use crate::real::{Real, check_found};
-
-/// The name of the kernel values of new points in messages.
-const NEW_KERNEL: &str = "kernel of the new points";
 
 /// Fitted points whose kernel values are computed together.
 const PIECE: usize = LARGE_TILE;
@@ -39,8 +36,8 @@ pub struct Standardise {
 impl Standardise {
     /// Refuses numbers that no fit finds.
     pub(crate) fn check(&self) -> Result<()> {
-        check_found("mean", &self.mean)?;
-        check_found("scale", &self.scale)?;
+        check_found(ErrorSubject::Mean, &self.mean)?;
+        check_found(ErrorSubject::Scale, &self.scale)?;
         match self.scale.iter().all(|s| *s > 0.0) {
             true => Ok(()),
             false => Err(Error::inconsistent("the model has a scale that is not positive")),
@@ -136,7 +133,7 @@ impl Features {
         let mut found = Ok(());
         self.each_piece(x, row, exec, |first, width, values| {
             if found.is_ok() {
-                found = check_finite(NEW_KERNEL, &values[..width], |at| (row, first + at));
+                found = check_finite(ErrorSubject::KernelValues, &values[..width], |at| (row, first + at));
             }
         })?;
         found

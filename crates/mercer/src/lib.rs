@@ -92,7 +92,7 @@ pub mod testing;
 pub use block::Block;
 pub use eigen::Certificate;
 pub use embedding::Embedding;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, ErrorSubject, Result};
 pub use exec::Exec;
 pub use features::{KernelFn, Standardise};
 pub use kernel::{Gamma, Kernel, Length};

@@ -63,7 +63,7 @@ pub enum PlannedRoute {
     /// Kernel PCA: the leading eigenpairs by passes over a Gram matrix that is not stored.
     Passes(PassPlan),
     /// Approximate kernel PCA by landmarks.
-    Landmarks(Landmarks),
+    Landmarks(LandmarkPlan),
 }
 
 impl PlannedRoute {
@@ -128,6 +128,28 @@ pub struct PassPlan {
     pub dense_fits: bool,
 }
 
+/// The plan of an approximation by landmarks.
+///
+/// ```
+/// use mercer::{Exec, Gamma, Kernel, KernelPca, Landmarks};
+/// let kernel_pca = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(10).landmarks(Landmarks::KMeans(500));
+/// let plan = kernel_pca.plan(1_000_000, 50, &Exec::new())?;
+/// let by_landmarks = plan.landmarks().expect("as requested");
+/// assert_eq!((by_landmarks.most, by_landmarks.f32), (500, true));
+/// # Ok::<(), mercer::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LandmarkPlan {
+    /// How landmarks are chosen.
+    pub landmarks: Landmarks,
+    /// The most landmarks there can be.
+    pub most: usize,
+    /// Whether kernel values with landmarks are computed in f32. Where the points or the landmarks do not allow it, they
+    /// are computed in f64.
+    pub f32: bool,
+}
+
 /// Why a fit asks for another plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Replan {
@@ -137,6 +159,8 @@ pub(crate) enum Replan {
     Negative,
     /// The share of the variance that is asked for takes at least this many components.
     Components(usize),
+    /// The operator has no diagonal, without which nothing can be said about eigenvalues that were not searched for.
+    NoDiagonal,
 }
 
 /// What a Gram matrix comes from.
@@ -165,6 +189,8 @@ pub(crate) struct PassTask {
 
 /// From this many points on, passes in f32 pay.
 pub(crate) const F32_FROM: usize = 1500;
+/// From this many points on, kernel values with landmarks are computed in f32.
+const SUMS_IN_F32_FROM: usize = 50_000;
 /// From this many points on, a preconditioner pays.
 const PIVOTS_FROM: usize = 600;
 /// From this many dimensions on, tiles are worth caching; of fewer, as long as all of them have at most so many bytes, about
@@ -235,7 +261,7 @@ impl Plan {
     pub(crate) fn by_landmarks(n: usize, d: usize, m: usize, landmarks: Landmarks, why: String) -> Plan {
         let (size, nf, mf) = (m as u128, n as f64, m as f64);
         Plan {
-            route: PlannedRoute::Landmarks(landmarks),
+            route: PlannedRoute::Landmarks(LandmarkPlan { landmarks, most: m, f32: n >= SUMS_IN_F32_FROM }),
             why,
             n,
             features: size,
@@ -334,10 +360,10 @@ impl Plan {
         Plan { route, features: self.n as u128, ..self.clone() }
     }
 
-    /// The landmarks of an approximate route; `None` for exact ones.
-    pub fn landmarks(&self) -> Option<&Landmarks> {
+    /// What belongs to a route by landmarks; `None` for exact ones.
+    pub fn landmarks(&self) -> Option<&LandmarkPlan> {
         match &self.route {
-            PlannedRoute::Landmarks(landmarks) => Some(landmarks),
+            PlannedRoute::Landmarks(plan) => Some(plan),
             PlannedRoute::Covariance
             | PlannedRoute::Gram
             | PlannedRoute::Svd
@@ -365,6 +391,19 @@ impl Plan {
         exec.allow(self.bytes, what, remedy)?;
         Ok(self)
     }
+}
+
+/// About how long it takes: one figure is all that is known of it.
+fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s < 0.95 => return "less than a second".into(),
+        s if s < 95.0 => (s, "second"),
+        s if s < 5700.0 => (s / 60.0, "minute"),
+        s if s < 170_000.0 => (s / 3600.0, "hour"),
+        s => (s / 86_400.0, "day"),
+    };
+    let value = format!("{value:.0e}").parse::<f64>().unwrap_or(value);
+    format!("about {value} {unit}{}", if value == 1.0 { "" } else { "s" })
 }
 
 /// A number of points, which batches need not know beforehand.
@@ -403,7 +442,12 @@ impl fmt::Display for Plan {
         writeln!(f, "memory     about {} besides the data", Bytes(self.bytes))?;
         match self.n {
             usize::MAX => write!(f, "work       proportional to the number of points"),
-            _ => write!(f, "work       about {:.1e} floating-point operations", self.flops),
+            _ => write!(
+                f,
+                "work       about {:.1e} floating-point operations: {} on two ordinary cores",
+                self.flops,
+                duration(self.seconds())
+            ),
         }
     }
 }

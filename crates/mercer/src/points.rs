@@ -4,7 +4,7 @@ use std::any::TypeId;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::real::{Real, SQUARABLE};
 
 /// n points with d columns, stored row by row.
@@ -268,10 +268,10 @@ impl<'a, T: Real> PointsRef<'a, T> {
     /// Rejects fewer than `points` points or `1` column.
     pub(crate) fn check_shape(&self, points: usize) -> Result<()> {
         if self.n < points {
-            return Err(ErrorKind::TooFew { what: "points", found: self.n, needed: points }.into());
+            return Err(ErrorKind::TooFew { what: ErrorSubject::Points, found: self.n, needed: points }.into());
         }
         if self.d == 0 {
-            return Err(ErrorKind::TooFew { what: "dimensions", found: 0, needed: 1 }.into());
+            return Err(ErrorKind::TooFew { what: ErrorSubject::Dimensions, found: 0, needed: 1 }.into());
         }
         Ok(())
     }
@@ -282,7 +282,7 @@ impl<'a, T: Real> PointsRef<'a, T> {
         match self.data.iter().position(|v| !v.to_f64().is_finite()) {
             None => Ok(()),
             Some(at) => Err(ErrorKind::NotFinite {
-                what: "points",
+                what: ErrorSubject::Points,
                 row: at / self.d,
                 column: at % self.d,
                 value: self.data[at].to_f64(),
@@ -297,7 +297,7 @@ impl<'a, T: Real> PointsRef<'a, T> {
         if magnitude < SQUARABLE.end {
             return Ok(());
         }
-        Err(ErrorKind::Range { what: "points", magnitude }.into())
+        Err(ErrorKind::Range { what: ErrorSubject::Points, magnitude }.into())
     }
 
     /// Rejects another number of columns than `d`.

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::error::{Error, ErrorKind, Result, check_finite};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::statistic::squared_distance;
@@ -160,10 +160,10 @@ impl KernelPcaModel {
         if scores.d() != self.components() {
             return Err(Error::shape("columns of the scores, one per component", scores.d(), self.components()));
         }
-        check_finite("scores", scores.as_slice(), |at| (at / scores.d(), at % scores.d()))?;
+        check_finite(ErrorSubject::Scores, scores.as_slice(), |at| (at / scores.d(), at % scores.d()))?;
         let magnitude = largest(scores.as_slice());
         if magnitude >= SQUARABLE.end {
-            return Err(ErrorKind::Range { what: "scores", magnitude }.into());
+            return Err(ErrorKind::Range { what: ErrorSubject::Scores, magnitude }.into());
         }
         search.all(&scores, None, exec)
     }
@@ -352,7 +352,7 @@ impl<'a> Search<'a> {
             alpha.iter().zip(z).map(|(a, z)| a * z).sum::<f64>() + self.model.mean_weight(i)
         };
         let g: Vec<f64> = self.model.alpha().rows().enumerate().map(of).collect();
-        check_finite("weights of a pre-image", &g, |at| (at, 0))?;
+        check_finite(ErrorSubject::Weights, &g, |at| (at, 0))?;
         Ok(g)
     }
 

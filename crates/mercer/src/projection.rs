@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::error::{Error, Result, check_finite};
+use crate::error::{Error, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
 use crate::linalg;
@@ -105,7 +105,7 @@ impl Projection {
             scores.extend(z);
             means.extend(m);
         }
-        check_finite("scores", &scores, |at| (at / k, at % k))?;
+        check_finite(ErrorSubject::Scores, &scores, |at| (at / k, at % k))?;
         Ok((Points::new(scores, n, k)?, means))
     }
 

@@ -1,6 +1,6 @@
 //! The two number types that data may have.
 
-use crate::error::{ErrorKind, Result, check_finite};
+use crate::error::{ErrorKind, ErrorSubject, Result, check_finite};
 
 mod sealed {
     /// What the inside needs of the two types: matrix products, vector instructions, elementary functions.
@@ -39,7 +39,7 @@ pub(crate) const SQUARABLE: std::ops::Range<f64> = 1e-140..1e140;
 
 /// Rejects numbers of a model that no fit finds: those that are not finite, or far beyond the points that a fit accepts. A
 /// standard deviation may be larger than every point, but not twice as large.
-pub(crate) fn check_found(what: &'static str, values: &[f64]) -> Result<()> {
+pub(crate) fn check_found(what: ErrorSubject, values: &[f64]) -> Result<()> {
     check_finite(what, values, |at| (at, 0))?;
     match largest(values) {
         magnitude if magnitude < 2.0 * SQUARABLE.end => Ok(()),

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::block::Block;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::linalg;
 use crate::points::{Points, PointsRef};
@@ -368,6 +368,8 @@ pub(crate) fn by_rows(block: &Block) -> Vec<f64> {
 fn not_finite(i: usize, columns: &[u32], values: &[f64]) -> Result<()> {
     match columns.iter().zip(values).find(|(_, v)| !v.is_finite()) {
         None => Ok(()),
-        Some((j, v)) => Err(ErrorKind::NotFinite { what: "points", row: i, column: *j as usize, value: *v }.into()),
+        Some((j, v)) => {
+            Err(ErrorKind::NotFinite { what: ErrorSubject::Points, row: i, column: *j as usize, value: *v }.into())
+        }
     }
 }

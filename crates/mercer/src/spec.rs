@@ -316,13 +316,17 @@ impl KernelPca {
             }
             .into());
         };
-        let spec = self.clone().landmarks(landmarks.clone());
+        let spec = self.clone().landmarks(landmarks.landmarks.clone());
         let mut survey = Survey::new(batches.d(), spec.sample_size(), 0);
         batches.each(&mut |batch| {
             spec.check_domain(batch)?; // here, where the row is known
             survey.update_any(batch, exec)
         })?;
-        let basis = spec.basis(&survey, exec)?;
+        // The number of points may not have been known before.
+        let basis = match survey.n() == plan.n as u64 {
+            true => spec.basis_planned(landmarks, &survey, exec)?,
+            false => spec.basis(&survey, exec)?,
+        };
         let mut state = LandmarkState::new(&basis);
         batches.each(&mut |batch| state.update_any(&basis, batch, exec))?;
         let model: KernelPcaModel = spec.finish(&basis, &state, exec)?;

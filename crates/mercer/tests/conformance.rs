@@ -62,6 +62,6 @@ fn points_outside_the_domain_are_refused_with_their_place() -> Result<()> {
         assert!(error.contains("value -4 in row 1, column 1") && error.contains("value >= 0"), "{error}");
     }
     let lengths = mercer::KernelPca::new("gaussian(length=[1, 2, 3])".parse()?).fit(&x).expect_err("three lengths");
-    assert!(lengths.to_string().contains("one length per dimension, of which there are 2"), "{lengths}");
+    assert!(lengths.to_string().contains("expected 2 numbers, one per dimension"), "{lengths}");
     Ok(())
 }

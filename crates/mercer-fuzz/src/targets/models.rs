@@ -216,7 +216,8 @@ const FILES: [&str; 2] = ["checkpoint.json", "pass-0001.safetensors"];
 const KEY: u64 = 0x1234_5678_9abc_def0;
 
 fn task() -> Task {
-    vec![("data".into(), "points".into()), ("kernel".into(), "laplacian".into())]
+    let spec = Spec::from(KernelPca::new("laplacian".parse().expect("a kernel")).components(2));
+    Task { spec, data: "points".into(), seed: 0, memory: 1 << 30, version: "0".into() }
 }
 
 fn pass() -> PassResult {

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::note::Note;
 use crate::pool::DecodePool;
 use crate::reader::ReadOptions;
-use crate::source::Source;
+use crate::source::TableFile;
 use crate::stream::StreamColumn;
 use crate::table::{Table, Values};
 
@@ -82,7 +82,7 @@ impl Format {
         self.0.pandas(file, names, options)
     }
 
-    pub(crate) fn open(self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+    pub(crate) fn open(self, source: &TableFile) -> Result<Arc<dyn OpenTable>> {
         self.0.open(source)
     }
 
@@ -135,7 +135,7 @@ trait TableFormat: Send + Sync {
     fn pandas(&self, file: &str, names: &[String], options: &ReadOptions) -> PandasCode;
 
     /// Reads the head of a table.
-    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>>;
+    fn open(&self, source: &TableFile) -> Result<Arc<dyn OpenTable>>;
 
     /// Begins a table.
     fn writer(&self, out: Output) -> Box<dyn RowWriter>;
@@ -200,12 +200,12 @@ pub(crate) trait OpenTable: Debug + Send + Sync {
     }
 
     /// Opens a further file of the same format and the same table.
-    fn open_next(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+    fn open_next(&self, source: &TableFile) -> Result<Arc<dyn OpenTable>> {
         source.format.open(source)
     }
 
     /// Begins to read `wanted` from the first row, in batches of about `batch_bytes`, of at most `limit` bytes.
-    fn pass(&self, source: &Source, wanted: &[Wanted], batch_bytes: usize, limit: u64) -> Result<Box<dyn Pass>>;
+    fn pass(&self, source: &TableFile, wanted: &[Wanted], batch_bytes: usize, limit: u64) -> Result<Box<dyn Pass>>;
 }
 
 /// One pass over the rows of a file.

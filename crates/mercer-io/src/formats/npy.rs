@@ -9,7 +9,7 @@ use crate::content::Content;
 use crate::error::{Error, Result, counted, shown};
 use crate::pool::DecodePool;
 use crate::reader::ReadOptions;
-use crate::source::Source;
+use crate::source::TableFile;
 use crate::stream::StreamColumn;
 use crate::table::{Table, Values};
 
@@ -56,7 +56,7 @@ impl TableFormat for Npy {
         PandasCode { imports: "import numpy as np\n".into(), expression }
     }
 
-    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+    fn open(&self, source: &TableFile) -> Result<Arc<dyn OpenTable>> {
         let io = Error::io(&source.name, "read");
         let header = Header::read(&source.name, &source.location.content().map_err(io)?)?;
         let columns = (1..=header.d).map(|j| StreamColumn { name: format!("x{j}"), is_numeric: true }).collect();
@@ -272,7 +272,7 @@ impl OpenTable for NpyTable {
         false
     }
 
-    fn pass(&self, source: &Source, wanted: &[Wanted], _: usize, _: u64) -> Result<Box<dyn Pass>> {
+    fn pass(&self, source: &TableFile, wanted: &[Wanted], _: usize, _: u64) -> Result<Box<dyn Pass>> {
         let content = source.location.content().map_err(Error::io(&source.name, "read"))?;
         let header = Header::read(&source.name, &content)?;
         if header.d != self.header.d {

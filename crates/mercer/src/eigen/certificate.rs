@@ -6,7 +6,7 @@ use super::Found;
 use super::approximation::Approximation;
 use super::statement::{BoundKind, Confidence};
 use super::{orth, probe};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::linalg;
 
 /// Bounds the effect of rounding on an eigenvalue of the centred Gram matrix of n points and on the residual of its pair
@@ -37,7 +37,7 @@ pub(crate) fn check_range(n: usize, largest_entry: f64) -> Result<()> {
     if largest_entry == 0.0 || fits {
         return Ok(());
     }
-    Err(ErrorKind::Range { what: "Gram matrix", magnitude: largest_entry }.into())
+    Err(ErrorKind::Range { what: ErrorSubject::GramMatrix, magnitude: largest_entry }.into())
 }
 
 /// Error bounds of computed eigenpairs.

@@ -15,7 +15,7 @@
 use super::orth;
 use super::probe::{Ceiling, PROBES, Probes};
 use crate::block::Block;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::{Exec, PassResult, Progress};
 use crate::linalg;
 use crate::op::{SymOp, subtract_means};
@@ -300,7 +300,7 @@ impl Search<'_> {
                     None => self.problem.f64.apply(&input, &mut images, self.exec)?,
                 }
                 self.exec.check_cancelled()?;
-                images.check_finite("product with the operator")?;
+                images.check_finite(ErrorSubject::Product)?;
                 Ok(PassResult { images, norm })
             })?;
         if (images.n(), images.b()) != (input.n(), input.b()) {

@@ -196,9 +196,11 @@ impl Certificate {
         let clusters = self.clusters();
         let sine = clusters.iter().map(|c| c.sine).reduce(f64::max)?;
         let single = clusters.iter().all(|c| c.first == c.last);
+        // All components together span everything there is.
+        let angle = if sine == 0.0 { "0".to_string() } else { format!("{:.1e}", sine.asin()) };
         let text = match (single, sine < 0.5) {
-            (true, true) => format!("directions to {:.1e} rad", sine.asin()),
-            (false, true) => format!("spaces of equal eigenvalues to {:.1e} rad", sine.asin()),
+            (true, true) => format!("directions to {angle} rad"),
+            (false, true) => format!("spaces of equal eigenvalues to {angle} rad"),
             (_, false) => "last directions not determined: the next eigenvalue is too close".to_string(),
         };
         // Gaps to eigenvalues that were not computed are as sure as these are.

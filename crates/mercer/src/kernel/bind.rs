@@ -4,7 +4,7 @@ use super::rounding::{self, Extent, Slope};
 use super::rules::{Choice, Rules, SEED, pair};
 use super::statistic::Statistic;
 use super::{Domain, Kernel, Leaf};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::points::{Points, PointsRef};
 use crate::real::{Real, SQUARABLE, largest};
 use crate::rng::Rng;
@@ -53,7 +53,7 @@ impl Bound {
         let equal = x.rows().all(|row| row == x.row(0)) && !divides(kernel);
         let too_small = magnitude > 0.0 && magnitude < SQUARABLE.start && takes_squares && !equal;
         if too_small || magnitude >= SQUARABLE.end {
-            return Err(ErrorKind::Range { what: "points", magnitude }.into());
+            return Err(ErrorKind::Range { what: ErrorSubject::Points, magnitude }.into());
         }
         check_domain(kernel, x.view())?;
         let mut rules = Rules::new(&x);

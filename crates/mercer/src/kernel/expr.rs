@@ -294,7 +294,7 @@ mod tests {
             assert_eq!(most.to_string().parse::<Kernel>().as_ref(), Ok(&most), "its text can be read, too");
             for count in [MAX_LEAVES + 1, 10_000] {
                 let error = terms(count, between).parse::<Kernel>().expect_err("more").to_string();
-                assert_eq!(error, format!("kernel: leaves = {count} does not satisfy leaves <= 100"));
+                assert_eq!(error, format!("kernel: leaves = {count}; expected leaves <= 100"));
             }
         }
         // Kernels that are built without a text have the same limit.
@@ -314,7 +314,7 @@ mod tests {
         for text in [terms(140_000, "+"), "1*".repeat(500_000) + "linear", " ".repeat(1_000_000), "]".repeat(1_000_000)]
         {
             let error = text.parse::<Kernel>().expect_err("too long").to_string();
-            let stated = format!("length = {} does not satisfy length <= 500000 bytes outside lists", text.len());
+            let stated = format!("length = {}; expected length <= 500000 bytes outside lists", text.len());
             assert_eq!(error, format!("kernel text: {stated}"));
         }
     }
@@ -328,7 +328,7 @@ mod tests {
         };
         says("guassian", "did you mean 'gaussian'?");
         says("gaussian(gama=1)", "did you mean 'gamma'?");
-        says("gaussian(gamma=-1)", "gaussian: gamma = -1 does not satisfy gamma > 0");
+        says("gaussian(gamma=-1)", "gaussian: gamma = -1; expected gamma > 0");
         says("gaussian(sigma=2)", "over_2sigma2=S for exp(-d2/(2 S))");
         says("gaussian(gamma=1, over_sigma2=2)", "one of them alone");
         says("polynomial(gamma=median)", "scale, 1/d");

@@ -103,6 +103,12 @@ impl Length {
 }
 
 /// The value of a kernel's parameter. `Display` is its text in a kernel expression.
+///
+/// ```
+/// use mercer::kernel::registry::Value;
+/// assert_eq!(Value::Numbers(vec![1.0, 0.5]).to_string(), "[1, 0.5]");
+/// assert_eq!(Value::Rule("median").number(), None);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -137,6 +143,13 @@ impl fmt::Display for Value {
 }
 
 /// One line of the table of kernels.
+///
+/// ```
+/// use mercer::kernel::registry;
+/// let entry = registry::entry("rbf")?;
+/// assert_eq!((entry.name, entry.formula), ("gaussian", "exp(-gamma |x-y|^2)"));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Entry {
@@ -158,6 +171,12 @@ pub struct Entry {
 }
 
 /// The points that a kernel is defined for.
+///
+/// ```
+/// use mercer::kernel::{Domain, registry};
+/// assert_eq!(registry::entry("chi2")?.domain, Domain::NonNegative);
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Domain {
@@ -168,6 +187,14 @@ pub enum Domain {
 }
 
 /// One parameter of a kernel.
+///
+/// ```
+/// use mercer::kernel::registry;
+/// let gamma = &registry::entry("gaussian")?.parameters[0];
+/// assert_eq!((gamma.name, gamma.default, gamma.constraint), ("gamma", "median", "gamma > 0"));
+/// assert!(!(gamma.holds)(-1.0));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Parameter {
@@ -188,6 +215,14 @@ pub struct Parameter {
 }
 
 /// The values of a parameter that are worth trying.
+///
+/// ```
+/// use mercer::kernel::registry;
+/// use mercer::kernel::registry::Range;
+/// let range = registry::entry("gaussian")?.parameters[0].range;
+/// assert!(matches!(range, Range::Around { factor } if factor > 1.0)); // around the median
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -225,6 +260,14 @@ pub enum Range {
 pub(super) const WIDTHS: Range = Range::Around { factor: 256.0 };
 
 /// The kind of value of a parameter.
+///
+/// ```
+/// use mercer::kernel::registry;
+/// use mercer::kernel::registry::ParameterKind;
+/// let degree = registry::entry("polynomial")?.parameters.iter().find(|p| p.name == "degree");
+/// assert_eq!(degree.map(|p| p.kind), Some(ParameterKind::Whole));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParameterKind {
@@ -262,7 +305,7 @@ pub(super) const DISTANCE_GAMMA: Parameter = Parameter {
     constraint: "gamma > 0",
     holds: |v| v > 0.0,
     range: WIDTHS,
-    about: "one over the width: a number, median (1 over the median statistic), scale (1/(d variance)) or 1/d",
+    about: "1 over the width: a number, median (1 over the median distance that the formula has), scale (1/(d variance)) or 1/d",
 };
 pub(super) const DOT_GAMMA: Parameter = Parameter {
     name: "gamma",

@@ -42,7 +42,7 @@ pub(crate) fn build(name: &str, given: &[(String, String)]) -> Result<Leaf> {
 fn unknown_parameter(entry: &Entry, name: &str) -> Error {
     if name.starts_with("sigma") && entry.name == "gaussian" {
         let constraint = format!(
-            "a width with one meaning: {OVER_SIGMA2}=S for exp(-d2/S), {OVER_2SIGMA2}=S for exp(-d2/(2 S)), or gamma"
+            "{OVER_SIGMA2}=S for exp(-d2/S), {OVER_2SIGMA2}=S for exp(-d2/(2 S)), or gamma; sigma alone has two meanings"
         );
         return Error::parameter(entry.name, "width", name, constraint);
     }

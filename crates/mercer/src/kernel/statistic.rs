@@ -3,6 +3,11 @@
 use std::f64::consts::PI;
 
 /// The number of a pair of points that a kernel is a function of.
+///
+/// ```
+/// use mercer::kernel::Statistic;
+/// assert_eq!(Statistic::L1.of(&[1.0, 2.0], &[0.0, 4.0]), 3.0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic<'a> {
     /// x.y

@@ -4,7 +4,7 @@ use super::landmark_choice::SAMPLED;
 use super::planning::refuse_indefinite;
 use crate::block::Block;
 use crate::eigen::check_range;
-use crate::error::Result;
+use crate::error::{ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch};
@@ -174,7 +174,7 @@ impl LandmarkBasis {
         let d = reader.size()?;
         let deviation = reader.flag()?;
         let shift = reader.finite("shift", d)?;
-        check_found("shift", &shift)?;
+        check_found(ErrorSubject::Shift, &shift)?;
         let bound = Bound::from_parts(kernel, d, deviation, shift)?;
         let standardise = match reader.flag()? {
             true => {

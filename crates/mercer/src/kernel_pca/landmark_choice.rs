@@ -5,14 +5,14 @@ use super::landmark_state::LandmarkState;
 use super::planning::{MOST_SAMPLE, room};
 use super::{KernelPca, KernelPcaModel};
 use crate::eigen::Approximation;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::{Exec, Progress};
 use crate::features::Standardise;
 use crate::kernel::Bound;
 use crate::landmarks;
 use crate::options::{Approx, Landmarks, MOST_GROWN};
 use crate::pca::Pca;
-use crate::plan::Plan;
+use crate::plan::{LandmarkPlan, PlannedRoute};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::rng::Rng;
@@ -23,8 +23,6 @@ pub(super) const SAMPLED: usize = 64;
 /// Rows that landmarks are chosen from: this many per landmark, and at least this many.
 const PER_LANDMARK: usize = 8;
 const LEAST_SAMPLE: usize = 4000;
-/// From this number of points on, kernel values with landmarks are computed in f32 if that is accurate enough.
-const SUMS_IN_F32_FROM: u64 = 50_000;
 /// The trace error of the sample must be below this share of the stated one, since landmarks chosen from the sample
 /// explain it better than the other points.
 const MARGIN: f64 = 0.8;
@@ -54,17 +52,18 @@ impl KernelPca {
     /// # Errors
     /// Fewer than two points, a kernel that is not positive semi-definite, or parameters outside their domain.
     pub fn basis(&self, survey: &Survey, exec: &Exec) -> Result<LandmarkBasis> {
-        let landmarks = self.landmarks_for(exec);
-        landmarks.validate()?;
+        survey.sample().view().check(2)?;
+        let n = usize::try_from(survey.n()).unwrap_or(usize::MAX);
+        match self.plan_landmarks(n, survey.d(), exec)?.route {
+            PlannedRoute::Landmarks(plan) => self.basis_planned(&plan, survey, exec),
+            _ => Err(Error::inconsistent("landmarks are planned by another route")),
+        }
+    }
+
+    /// As [`KernelPca::basis`], as planned for as many points as the survey has counted.
+    pub(crate) fn basis_planned(&self, plan: &LandmarkPlan, survey: &Survey, exec: &Exec) -> Result<LandmarkBasis> {
         let sample = survey.sample();
         sample.view().check(2)?;
-        let n = usize::try_from(survey.n()).unwrap_or(usize::MAX);
-        let most = match landmarks {
-            Landmarks::TraceError(_) => room(sample.n(), exec),
-            _ => landmarks.count(n).min(sample.n().max(landmarks.count(0))),
-        };
-        Plan::by_landmarks(n, survey.d(), most, landmarks.clone(), String::new())
-            .allow(exec, "use fewer landmarks, or raise the memory budget")?;
         let kernel = self.kernel_or_refuse()?;
         let standardise = match self.standardise {
             true => Some(Pca::new().standardise(true).location_of(survey.columns())?),
@@ -73,7 +72,7 @@ impl KernelPca {
         let sample = Standardise::apply(standardise.as_ref(), sample.view());
         exec.run(|| {
             let bound = Bound::new(kernel, &sample)?;
-            self.basis_of(bound, standardise, &sample, &landmarks, survey.n() >= SUMS_IN_F32_FROM, exec)
+            self.basis_of(bound, standardise, &sample, plan, exec)
         })
     }
 
@@ -83,10 +82,10 @@ impl KernelPca {
         bound: Bound,
         standardise: Option<Standardise>,
         sample: &Points<f64>,
-        landmarks: &Landmarks,
-        many: bool,
+        plan: &LandmarkPlan,
         exec: &Exec,
     ) -> Result<LandmarkBasis> {
+        let landmarks = &plan.landmarks;
         exec.report(Progress::Landmarks);
         let mut rng = Rng::new(exec.seed_value() ^ 0x6c61_6e64);
         let n = sample.n();
@@ -113,7 +112,7 @@ impl KernelPca {
         };
         let chosen = if chosen.n() > 0 { chosen } else { Points::from_fn(1, sample.d(), |_, j| sample.row(0)[j]) };
         let square = chosen.rows().map(|r| crate::linalg::dot(r, r)).fold(0.0, f64::max);
-        let f32 = many && bound.allows_f32(square) && !bound.uses_deviations();
+        let f32 = plan.f32 && bound.allows_f32(square) && !bound.uses_deviations();
         LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), f32, exec)
     }
 
@@ -121,7 +120,7 @@ impl KernelPca {
     pub(super) fn fit_landmarks<T: Real>(
         &self,
         x: PointsRef<'_, T>,
-        landmarks: &Landmarks,
+        plan: &LandmarkPlan,
         exec: &Exec,
     ) -> Result<KernelPcaModel> {
         let kernel = self.kernel_or_refuse()?;
@@ -130,18 +129,18 @@ impl KernelPca {
             Some(_) => Bound::new(kernel, &Standardise::apply(standardise.as_ref(), x))?,
             None => Bound::new(kernel, x)?,
         };
-        let many = x.n() as u64 >= SUMS_IN_F32_FROM;
-        let stated = if let Landmarks::TraceError(stated) = landmarks { Some(*stated) } else { None };
-        let (mut aim, mut before) = (landmarks.clone(), 0);
+        let stated = if let Landmarks::TraceError(stated) = plan.landmarks { Some(stated) } else { None };
+        let (mut plan, mut before) = (plan.clone(), 0);
         loop {
-            let size = PER_LANDMARK * aim.count(x.n()).min(MOST_GROWN);
-            let size = (size.clamp(LEAST_SAMPLE, MOST_SAMPLE.max(aim.count(x.n()))) + SAMPLED).min(x.n());
+            let count = plan.landmarks.count(x.n());
+            let size = PER_LANDMARK * count.min(MOST_GROWN);
+            let size = (size.clamp(LEAST_SAMPLE, MOST_SAMPLE.max(count)) + SAMPLED).min(x.n());
             let sample = Standardise::apply(standardise.as_ref(), shuffled(x, size, exec.seed_value()).view());
-            let basis = self.basis_of(bound.clone(), standardise.clone(), &sample, &aim, many, exec)?;
+            let basis = self.basis_of(bound.clone(), standardise.clone(), &sample, &plan, exec)?;
             let mut state = LandmarkState::new(&basis);
             state.update(&basis, x, exec)?;
             let model = self.finish(&basis, &state, exec)?;
-            let (Some(stated), Landmarks::TraceError(share)) = (stated, &aim) else { return Ok(model) };
+            let (Some(stated), Landmarks::TraceError(share)) = (stated, &plan.landmarks) else { return Ok(model) };
             let reached = model.certificate().approximation().map_or(0.0, |a| a.trace_share());
             if reached <= stated {
                 return Ok(model);
@@ -153,7 +152,7 @@ impl KernelPca {
             }
             // If the last attempt added no landmark, the aim is lowered a thousandfold, so that the loop ends soon.
             let closer = if m > before { (0.7 * stated / reached).min(0.7) } else { 1e-3 };
-            (aim, before) = (Landmarks::TraceError(share * closer), m);
+            (plan.landmarks, before) = (Landmarks::TraceError(share * closer), m);
         }
     }
 }

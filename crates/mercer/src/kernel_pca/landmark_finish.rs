@@ -6,7 +6,7 @@ use super::landmark_state::{LandmarkState, ROWS};
 use super::{KernelPca, KernelPcaModel};
 use crate::block::Block;
 use crate::eigen::{Approximation, Certificate, rounding_of_products, rounding_of_sums, sign};
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::Features;
 use crate::kernel::rounding::Extent;
@@ -33,7 +33,7 @@ impl KernelPca {
         self.components.validate("kernel pca")?;
         let n = usize::try_from(state.n()).unwrap_or(usize::MAX);
         if n < 2 {
-            return Err(ErrorKind::TooFew { what: "points", found: n, needed: 2 }.into());
+            return Err(ErrorKind::TooFew { what: ErrorSubject::Points, found: n, needed: 2 }.into());
         }
         // The sums may have come as bytes.
         exec.run(|| self.finish_sums(basis, state, n, exec)?.checked())
@@ -46,7 +46,7 @@ impl KernelPca {
         n: usize,
         exec: &Exec,
     ) -> Result<KernelPcaModel> {
-        let (nf, map) = (n as f64, &basis.map);
+        let (nf, map) = (state.weight(), &basis.map);
         let sums = state.total();
         let about: Vec<f64> = sums.iter().map(|t| t / nf).collect(); // the mean, from the shift on
         let mut scatter = state.scatter();
@@ -121,7 +121,7 @@ impl KernelPca {
             rank: k,
             complete: false,
             n,
-            weight: n as f64,
+            weight: state.weight(),
             centred: true,
             matrix: Matrix::Gram,
         };

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::landmark_basis::LandmarkBasis;
 use crate::block::Block;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::kernel::tile::{self, Form, LARGE_TILE, Rows, Scratch};
@@ -53,6 +53,8 @@ const NAME: &str = "landmark kernel PCA";
 #[derive(Clone, Debug, PartialEq)]
 pub struct LandmarkState {
     key: u64,
+    /// The number of points; their total weight is the last of the products.
+    n: u64,
     /// The number of features of a point.
     features: usize,
     /// The lower half of sum v v'. The vector v of a point has its features less their shift, its kernel values with the
@@ -80,12 +82,17 @@ impl LandmarkState {
     /// Returns the state of no points.
     pub fn new(basis: &LandmarkBasis) -> Self {
         let size = basis.width() + basis.sampled() + 1;
-        LandmarkState { key: basis.key, features: basis.width(), products: Block::zeros(size, size), own: 0.0 }
+        LandmarkState { key: basis.key, n: 0, features: basis.width(), products: Block::zeros(size, size), own: 0.0 }
     }
 
     /// Returns the number of points.
     pub fn n(&self) -> u64 {
-        self.products.at(self.last(), self.last()) as u64
+        self.n
+    }
+
+    /// The total weight of the points.
+    pub(super) fn weight(&self) -> f64 {
+        self.products.at(self.last(), self.last())
     }
 
     /// The index of the 1 in the vector of a point.
@@ -156,8 +163,9 @@ impl LandmarkState {
             Ok(())
         })?;
         if sums.products.as_slice().iter().chain([&sums.own]).any(|v| !v.is_finite()) {
-            return Err(ErrorKind::Range { what: "Gram matrix", magnitude: f64::INFINITY }.into());
+            return Err(ErrorKind::Range { what: ErrorSubject::GramMatrix, magnitude: f64::INFINITY }.into());
         }
+        sums.n = x.n() as u64;
         self.add(&sums);
         Ok(())
     }
@@ -211,6 +219,7 @@ impl LandmarkState {
     }
 
     fn add(&mut self, other: &LandmarkState) {
+        self.n += other.n;
         self.own += other.own;
         let products = self.products.as_mut_slice().iter_mut();
         products.zip(other.products.as_slice()).for_each(|(mine, theirs)| *mine += theirs);
@@ -231,6 +240,7 @@ impl LandmarkState {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(NAME);
         writer.count(self.key);
+        writer.count(self.n);
         writer.number(self.own);
         writer.count(self.features as u64);
         writer.count(self.products.n() as u64);
@@ -244,17 +254,17 @@ impl LandmarkState {
     /// When the bytes are damaged, of another version, or not of such a state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::open(bytes, NAME)?;
-        let (key, own) = (reader.count()?, reader.number()?);
+        let (key, n, own) = (reader.count()?, reader.count()?, reader.number()?);
         let (features, size) = (reader.size()?, reader.size()?);
         let products = reader.lower_half(size)?;
         reader.end()?;
         if features >= size || !(own.is_finite() && own >= 0.0) {
             return Err(damaged("the sizes do not fit together"));
         }
-        let n = products.at(size - 1, size - 1);
-        if n.fract() != 0.0 || n > MOST_POINTS as f64 || (0..size).any(|j| products.at(j, j) < 0.0) {
+        if n > MOST_POINTS || products.at(size - 1, size - 1) != n as f64 || (0..size).any(|j| products.at(j, j) < 0.0)
+        {
             return Err(damaged("the sums are not those of any points"));
         }
-        Ok(LandmarkState { key, features, products, own })
+        Ok(LandmarkState { key, n, features, products, own })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::diagnose::Definiteness;
 use crate::eigen::Certificate;
-use crate::error::{Error, ErrorKind, Result, check_finite};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::tile::{DistanceMethod, Form, Rows};
@@ -110,7 +110,7 @@ impl KernelPcaModel {
         let n = parts.n;
         let features = match parts.kernel {
             Some(kernel) => {
-                check_found("shift", &parts.shift)?;
+                check_found(ErrorSubject::Shift, &parts.shift)?;
                 let bound = Bound::from_parts(kernel, parts.points.d(), parts.deviation, parts.shift)?;
                 parts.points.view().check(1)?;
                 bound.check(parts.points.view())?;
@@ -154,7 +154,7 @@ impl KernelPcaModel {
     /// Refuses a model whose points have no finite scores: weights may be finite where scores are not.
     pub(super) fn checked(self) -> Result<Self> {
         let scores = self.own_scores()?;
-        check_finite("scores", scores.as_slice(), |at| (at / scores.d(), at % scores.d()))?;
+        check_finite(ErrorSubject::Scores, scores.as_slice(), |at| (at / scores.d(), at % scores.d()))?;
         Ok(self)
     }
 
@@ -407,7 +407,7 @@ impl KernelPcaModel {
         let (scores, norms) = self.scores_and_norms(points.into(), exec)?;
         let errors: Vec<f64> =
             norms.iter().zip(scores.rows()).map(|(norm, z)| norm - z.iter().map(|z| z * z).sum::<f64>()).collect();
-        check_finite("squared errors", &errors, |at| (at, 0))?;
+        check_finite(ErrorSubject::SquaredErrors, &errors, |at| (at, 0))?;
         Ok(errors)
     }
 
@@ -447,7 +447,7 @@ impl KernelPcaModel {
             .into());
         };
         let norms: Vec<f64> = own.iter().zip(means).map(|(k, mean)| k - 2.0 * mean + self.grand_mean).collect();
-        check_finite("kernel of the new points with themselves", &norms, |at| (at, 0))?;
+        check_finite(ErrorSubject::KernelValues, &norms, |at| (at, 0))?;
         Ok((scores, norms))
     }
 }

@@ -6,7 +6,7 @@ use super::{KernelPca, KernelPcaModel};
 use crate::eigen::{
     Certificate, Confidence, Found, Known, Problem, Wanted, check_range, rounding_of_products, sign, solve,
 };
-use crate::error::{Error, Result, check_finite};
+use crate::error::{Error, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
 use crate::kernel::tile::LARGE_TILE;
@@ -46,7 +46,7 @@ impl GramProperties {
         if self.diagonal.len() != n {
             return Err(Error::shape("entries of the diagonal", self.diagonal.len(), n));
         }
-        check_finite("Gram matrix", &self.diagonal, |at| (at, at))
+        check_finite(ErrorSubject::GramMatrix, &self.diagonal, |at| (at, at))
     }
 }
 

@@ -92,11 +92,14 @@ impl KernelPca {
     pub fn plan_batches(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
         match &self.approx {
             Approx::None => self.plan(n, d, exec),
-            Approx::Auto | Approx::Landmarks(_) => {
-                let shape = self.shape_of_points(n, d)?;
-                self.landmark_plan(shape, self.landmarks_for(exec), "the data is read batch by batch", exec)
-            }
+            Approx::Auto | Approx::Landmarks(_) => self.plan_landmarks(n, d, exec),
         }
+    }
+
+    /// As [`KernelPca::plan_batches`], by landmarks whatever is asked for.
+    pub(super) fn plan_landmarks(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        let shape = self.shape_of_points(n, d)?;
+        self.landmark_plan(shape, self.landmarks_for(exec), "the data is read batch by batch", exec)
     }
 
     /// Points, and what the kernel makes of them.
@@ -189,6 +192,10 @@ impl KernelPca {
             Replan::NeedsF64 => Plan::by_passes(&PassTask { f32: false, ..task }, exec)
                 .allow(exec, "fit fewer points, or raise the memory budget"),
             Replan::Negative => Ok(Plan::dense(n, d, "the kernel has negative eigenvalues on these points".into())),
+            Replan::NoDiagonal => {
+                let remedy = "implement `diagonal` of the operator: a few components then need no stored matrix";
+                Plan::dense(n, d, "the operator has no diagonal".into()).allow(exec, remedy)
+            }
             Replan::Components(k) if k > n / 10 && passes.dense_fits => {
                 Ok(Plan::dense(n, d, format!("the share of the variance takes {k} components or more")))
             }

@@ -9,7 +9,7 @@ use super::planning::Shape;
 use super::{KernelPca, KernelPcaModel};
 use crate::block::Block;
 use crate::eigen::{Confidence, Precondition, Problem};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel::rounding::Extent;
@@ -124,7 +124,7 @@ impl PassState {
         })?;
         let parts = [Some((i, mine)), theirs.map(|theirs| (j, theirs))];
         if parts.iter().flatten().any(|(_, sums)| sums.as_slice().iter().any(|v| !v.is_finite())) {
-            return Err(ErrorKind::Range { what: "Gram matrix", magnitude: f64::INFINITY }.into());
+            return Err(ErrorKind::Range { what: ErrorSubject::GramMatrix, magnitude: f64::INFINITY }.into());
         }
         let sums = parts.into_iter().flatten().collect();
         self.merge(&PassState { sums, pairs: vec![pair], squares })
@@ -418,7 +418,7 @@ impl KernelPca {
         let diagonal: Vec<f64> = facts.iter().flat_map(|f| f.diagonal.iter().copied()).collect();
         let n = diagonal.len();
         if n < 2 {
-            return Err(ErrorKind::TooFew { what: "points", found: n, needed: 2 }.into());
+            return Err(ErrorKind::TooFew { what: ErrorSubject::Points, found: n, needed: 2 }.into());
         }
         if start.n() != n {
             return Err(Error::shape("rows of the start", start.n(), n));

@@ -9,7 +9,7 @@ use super::planning::Shape;
 use super::{KernelPca, KernelPcaModel};
 use crate::block::{Block, fingerprint};
 use crate::eigen::{Confidence, Precondition, Problem, Rounding};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::{Features, KernelFn, Standardise};
 use crate::kernel::Bound;
@@ -125,7 +125,7 @@ impl KernelPca {
         exec: &Exec,
     ) -> Result<KernelPcaModel> {
         if gram.n() < 2 {
-            return Err(ErrorKind::TooFew { what: "points", found: gram.n(), needed: 2 }.into());
+            return Err(ErrorKind::TooFew { what: ErrorSubject::Points, found: gram.n(), needed: 2 }.into());
         }
         check_plan(&plan, gram.n())?;
         let error = match error {
@@ -135,9 +135,10 @@ impl KernelPca {
         let own_key = if exec.has_journal() { gram.fingerprint() } else { 0 };
         if let Some(passes) = plan.passes()
             && let Some(diagonal) = gram.diagonal(exec)?
-            && let Some(model) = self.run_given(&gram, diagonal, &features, (Some(error), own_key), passes, exec)?
+            && let Searched::Done(model) =
+                self.run_given(&gram, diagonal, &features, (Some(error), own_key), passes, exec)?
         {
-            return Ok(model);
+            return Ok(*model);
         }
         self.finish_matrix(features, gram, error, exec)
     }
@@ -149,14 +150,16 @@ impl KernelPca {
             let features = Features::GramRow { n: op.n() };
             let error =
                 op.error().map(|norm| Rounding { bound: norm / op.n() as f64, confidence: Confidence::Theorem });
-            if let Some(passes) = plan.passes()
-                && let Some(diagonal) = op.diagonal(exec)?
-                && let Some(model) = self.run_given(op, diagonal, &features, (error, 0), passes, exec)?
-            {
-                return Ok(model);
+            let mut plan = plan;
+            if let Some(passes) = plan.passes() {
+                plan = match op.diagonal(exec)? {
+                    None => self.replan(shape_of(op), passes, Replan::NoDiagonal, exec)?,
+                    Some(diagonal) => match self.run_given(op, diagonal, &features, (error, 0), passes, exec)? {
+                        Searched::Done(model) => return Ok(*model),
+                        Searched::Store(plan) => plan,
+                    },
+                };
             }
-            let remedy = "implement `diagonal` of the operator: a few components then need no stored matrix";
-            let plan = Plan::dense(op.n(), 1, String::new()).allow(exec, remedy)?;
             let matrix = op.to_matrix(exec)?;
             if (matrix.n(), matrix.b()) != (op.n(), op.n()) {
                 return Err(Error::shape("values of the operator's matrix", matrix.as_slice().len(), op.n() * op.n()));
@@ -166,7 +169,7 @@ impl KernelPca {
     }
 
     /// The leading components of a matrix or an operator whose entries are good to `entry_error`, and for which `own_key`
-    /// stands beside its diagonal; `None` where all pairs are the better way.
+    /// stands beside its diagonal.
     fn run_given(
         &self,
         op: &dyn SymOp,
@@ -175,7 +178,7 @@ impl KernelPca {
         (entry_error, own_key): (Option<Rounding>, u64),
         passes: &PassPlan,
         exec: &Exec,
-    ) -> Result<Option<KernelPcaModel>> {
+    ) -> Result<Searched> {
         let entry_errors =
             Box::new(move |size| (entry_error.map_or(8.0 * f64::EPSILON * size, |error| error.bound), 0.0));
         let confidence = entry_error.map_or(Confidence::Estimate, |error| error.confidence);
@@ -189,21 +192,34 @@ impl KernelPca {
             rounding: &rounding,
             key: fingerprint(&facts.diagonal) ^ own_key,
         };
-        let shape = Shape { n: op.n(), d: 1, kind: GramKind::Operator };
         let (mut made, mut passes) = ((0, 0), passes.clone());
         loop {
             match self.search(&problem, &facts, &passes, &mut made, exec)? {
-                Outcome::Found(found, k) => return self.finish_found(features.clone(), found, k, &facts).map(Some),
+                Outcome::Found(found, k) => {
+                    let model = self.finish_found(features.clone(), found, k, &facts)?;
+                    return Ok(Searched::Done(Box::new(model)));
+                }
                 Outcome::Again(reason) => {
-                    let plan = self.replan(shape, &passes, reason, exec)?;
+                    let plan = self.replan(shape_of(op), &passes, reason, exec)?;
                     match plan.passes() {
                         Some(next) => passes = next.clone(),
-                        None => return Ok(None),
+                        None => return Ok(Searched::Store(plan)),
                     }
                 }
             }
         }
     }
+}
+
+/// What a search by passes over a matrix or an operator has come to.
+enum Searched {
+    Done(Box<KernelPcaModel>),
+    /// The matrix is to be stored, by this plan.
+    Store(Plan),
+}
+
+fn shape_of(op: &dyn SymOp) -> Shape {
+    Shape { n: op.n(), d: 1, kind: GramKind::Operator }
 }
 
 /// Refuses a plan of other sizes, or of a route that a Gram matrix has not.

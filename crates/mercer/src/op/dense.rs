@@ -2,7 +2,7 @@
 
 use super::SymOp;
 use crate::block::Block;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::linalg;
 use crate::points::PointsRef;
@@ -47,7 +47,7 @@ impl Dense {
     pub(crate) fn measure<'a, T: Real>(gram: impl Into<PointsRef<'a, T>>) -> Result<Self> {
         let gram = gram.into();
         if gram.n() != gram.d() {
-            return Err(Error::shape("columns of the Gram matrix, which must be square", gram.d(), gram.n()));
+            return Err(Error::shape("columns of a square Gram matrix", gram.d(), gram.n()));
         }
         let matrix = Block::from_fn(gram.n(), gram.n(), |i, j| gram.row(i)[j].to_f64());
         Dense::measure_block(matrix, T::EPSILON)
@@ -57,9 +57,9 @@ impl Dense {
     pub(crate) fn measure_block(matrix: Block, epsilon: f64) -> Result<Self> {
         let n = matrix.n();
         if n == 0 {
-            return Err(ErrorKind::TooFew { what: "points", found: 0, needed: 1 }.into());
+            return Err(ErrorKind::TooFew { what: ErrorSubject::Points, found: 0, needed: 1 }.into());
         }
-        matrix.check_finite("Gram matrix")?;
+        matrix.check_finite(ErrorSubject::GramMatrix)?;
         let mut dense = Dense { largest: largest(matrix.as_slice()), matrix, asymmetry: 0.0, epsilon };
         let (i, j) = dense.worst();
         if dense.largest > 0.0 {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::SymOp;
 use super::pass::{self, Cache, Tiles};
 use crate::block::Block;
-use crate::error::{Error, ErrorKind, Result, check_finite};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::kernel::Bound;
 use crate::kernel::rounding::Extent;
@@ -128,7 +128,7 @@ fn cross(bound: &Bound, x: Points<f64>, y: Points<f64>, exec: &Exec) -> Result<P
             Ok(())
         })
     })?;
-    check_finite("Gram matrix", &values, |at| (at / m, at % m))?;
+    check_finite(ErrorSubject::GramMatrix, &values, |at| (at / m, at % m))?;
     Points::new(values, n, m)
 }
 
@@ -197,10 +197,10 @@ impl<T: Real> Gram<T> {
         for column in 0..self.rows.n() {
             Tiles::fill(self, row..row + 1, column..column + 1, &mut value, &mut scratch, exec);
             if !value[0].to_f64().is_finite() {
-                return ErrorKind::NotFinite { what: "Gram matrix", row, column, value: value[0].to_f64() };
+                return ErrorKind::NotFinite { what: ErrorSubject::GramMatrix, row, column, value: value[0].to_f64() };
             }
         }
-        ErrorKind::Range { what: "Gram matrix", magnitude: f64::INFINITY }
+        ErrorKind::Range { what: ErrorSubject::GramMatrix, magnitude: f64::INFINITY }
     }
 }
 
@@ -262,7 +262,7 @@ impl<T: Real> SymOp for Gram<T> {
             Ok(())
         })?;
         linalg::mirror_lower(&mut matrix);
-        matrix.check_finite("Gram matrix")?;
+        matrix.check_finite(ErrorSubject::GramMatrix)?;
         Ok(matrix)
     }
 }

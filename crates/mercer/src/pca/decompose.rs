@@ -2,7 +2,7 @@
 
 use super::Pca;
 use crate::block::Block;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::factor::Factor;
 use crate::linalg;
@@ -158,11 +158,11 @@ pub(super) const RETREAT: f64 = 2e-6;
 fn check_spread(columns: Vec<f64>, spec: &Pca) -> Result<()> {
     let magnitude = largest(&columns);
     if magnitude > 0.0 && !SQUARABLE.contains(&magnitude) {
-        return Err(ErrorKind::Range { what: "points", magnitude }.into());
+        return Err(ErrorKind::Range { what: ErrorSubject::Points, magnitude }.into());
     }
     let tiny = columns.iter().find(|v| **v > 0.0 && **v < SQUARABLE.start);
     match (spec.standardise, tiny) {
-        (true, Some(&magnitude)) => Err(ErrorKind::Range { what: "points", magnitude }.into()),
+        (true, Some(&magnitude)) => Err(ErrorKind::Range { what: ErrorSubject::Points, magnitude }.into()),
         _ => Ok(()),
     }
 }

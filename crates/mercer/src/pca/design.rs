@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::Pca;
 use crate::block::Block;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::linalg;
@@ -132,7 +132,7 @@ impl<'a> Sparse<'a> {
         let (n, d) = (x.n() as f64, x.d());
         let magnitude = largest(x.values());
         if magnitude > 0.0 && !SQUARABLE.contains(&magnitude) {
-            return Err(ErrorKind::Range { what: "points", magnitude }.into());
+            return Err(ErrorKind::Range { what: ErrorSubject::Points, magnitude }.into());
         }
         // A column without zeros is moved to its mean first: there centring could cancel.
         let shift = if spec.center { means_of_full(x) } else { vec![0.0; d] };

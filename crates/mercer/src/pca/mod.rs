@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::Block;
 use crate::eigen::{Certificate, Confidence, Rounding, sign};
 use crate::embedding::Embedding;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::moments::{Columns, Moments};
@@ -285,7 +285,7 @@ impl Pca {
             }
         }
         let needed = if self.center { 2 } else { 1 };
-        for (what, found, needed) in [("points", n, needed), ("dimensions", d, 1)] {
+        for (what, found, needed) in [(ErrorSubject::Points, n, needed), (ErrorSubject::Dimensions, d, 1)] {
             if found < needed {
                 return Err(ErrorKind::TooFew { what, found, needed }.into());
             }

@@ -6,7 +6,7 @@ use super::decompose::RETREAT;
 use crate::block::Block;
 use crate::eigen::Certificate;
 use crate::embedding::Embedding;
-use crate::error::{Error, Result, check_finite};
+use crate::error::{Error, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
 use crate::options::Route;
@@ -100,9 +100,9 @@ impl PcaModel {
             }
         }
         parts.certificate.validate(k)?;
-        check_found("mean", &parts.mean)?;
-        check_found("scale", &parts.scale)?;
-        check_found("axes", parts.axes.as_slice())?;
+        check_found(ErrorSubject::Mean, &parts.mean)?;
+        check_found(ErrorSubject::Scale, &parts.scale)?;
+        check_found(ErrorSubject::Axes, parts.axes.as_slice())?;
         if parts.discarded < 0.0 {
             return Err(Error::inconsistent("the sum of the discarded eigenvalues is negative"));
         }
@@ -311,7 +311,7 @@ impl PcaModel {
                 Ok(())
             })
         })?;
-        check_finite("reconstructions", back.as_slice(), |at| (at / mean.len(), at % mean.len()))?;
+        check_finite(ErrorSubject::Reconstructions, back.as_slice(), |at| (at / mean.len(), at % mean.len()))?;
         Ok(back)
     }
 
@@ -364,7 +364,7 @@ impl PcaModel {
             Ok((0..mean.len()).map(|j| ((phi[j] - mean[j]) / scale[j] - back[j]).powi(2)).sum())
         };
         let errors: Vec<f64> = exec.run(|| (0..x.n()).into_par_iter().map(error).collect::<Result<_>>())?;
-        check_finite("squared errors", &errors, |at| (at, 0))?;
+        check_finite(ErrorSubject::SquaredErrors, &errors, |at| (at, 0))?;
         Ok(errors)
     }
 }

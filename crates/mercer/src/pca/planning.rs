@@ -101,6 +101,12 @@ impl Pca {
 
     pub(super) fn plan_features(&self, n: usize, features: u128, exec: &Exec) -> Result<Plan> {
         self.check_count(n, features)?;
+        if self.route == Route::Auto && self.has_empty_components(n, features) {
+            let plan = Plan::pca(n, features, Route::Svd);
+            if plan.bytes <= u128::from(exec.memory_budget()) {
+                return Ok(Plan { why: format!("all of {n} components: the last has no variance"), ..plan });
+            }
+        }
         Plan::pca(n, features, self.route).allow(exec, "keep fewer dimensions or points, or raise the memory budget")
     }
 
@@ -142,6 +148,17 @@ impl Pca {
             Components::Count(k) | Components::UpTo(k) if k <= n.min(d) / 10 && self.center => Some(k),
             Components::Count(_) | Components::UpTo(_) | Components::Share(_) | Components::All => None,
         }
+    }
+
+    /// Whether components without variance are asked for, whatever the points are: n centred points have at most n - 1
+    /// with some. The singular value decomposition alone keeps their digits.
+    fn has_empty_components(&self, n: usize, features: u128) -> bool {
+        let all = match self.components {
+            Components::All => true,
+            Components::Count(k) | Components::UpTo(k) => k >= n,
+            Components::Share(_) => false,
+        };
+        self.center && all && n as u128 <= features
     }
 
     /// Refuses a number of components that there cannot be.

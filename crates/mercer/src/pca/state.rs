@@ -4,7 +4,7 @@ use super::Pca;
 use super::PcaModel;
 use super::decompose::Location;
 use crate::embedding::Embedding;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::factor::Factor;
 use crate::features::Standardise;
@@ -61,7 +61,7 @@ impl Pca {
         self.components.validate("pca")?;
         self.embedding.validate()?;
         if d == 0 {
-            return Err(ErrorKind::TooFew { what: "dimensions", found: 0, needed: 1 }.into());
+            return Err(ErrorKind::TooFew { what: ErrorSubject::Dimensions, found: 0, needed: 1 }.into());
         }
         let features = self.embedding.features(d).and_then(|f| usize::try_from(f).ok());
         let features = features.ok_or_else(|| Error::shape("features", usize::MAX, 0))?;
@@ -97,7 +97,7 @@ impl Pca {
         let n = usize::try_from(columns.n()).unwrap_or(usize::MAX);
         let needed = if self.center { 2 } else { 1 };
         if n < needed {
-            return Err(ErrorKind::TooFew { what: "points", found: n, needed }.into());
+            return Err(ErrorKind::TooFew { what: ErrorSubject::Points, found: n, needed }.into());
         }
         let route = state.route();
         self.clone().route(route).plan_features(n, columns.d() as u128, exec)?;
@@ -170,7 +170,8 @@ impl PcaState {
         match (&mut self.sums, &other.sums) {
             (Sums::Scatter(mine), Sums::Scatter(theirs)) => mine.add(theirs),
             (Sums::Factor(mine), Sums::Factor(theirs)) => mine.add(theirs),
-            _ => {}
+            // Excluded by the comparison of routes.
+            (Sums::Scatter(_), Sums::Factor(_)) | (Sums::Factor(_), Sums::Scatter(_)) => {}
         }
         Ok(())
     }

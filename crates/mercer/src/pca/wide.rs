@@ -11,7 +11,7 @@ use super::{Pca, PcaModel, PcaParts};
 use crate::block::Block;
 use crate::eigen::{Certificate, sign};
 use crate::embedding::Embedding;
-use crate::error::{Error, ErrorKind, Result, check_finite};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::kernel_pca::KernelPca;
@@ -65,7 +65,7 @@ impl Pca {
     /// As [`Pca::fit_sparse`].
     pub fn fit_sparse_with(&self, x: &Csr, exec: &Exec) -> Result<PcaModel> {
         let (n, d, points) = (x.n(), x.d(), if self.center { 2 } else { 1 });
-        for (what, found, needed) in [("points", n, points), ("dimensions", d, 1)] {
+        for (what, found, needed) in [(ErrorSubject::Points, n, points), (ErrorSubject::Dimensions, d, 1)] {
             if found < needed {
                 return Err(ErrorKind::TooFew { what, found, needed }.into());
             }
@@ -85,7 +85,10 @@ impl Pca {
                     let (scatter, error) = design.scatter(exec)?;
                     self.run_scatter(&scatter, error, at, x.n(), exec)
                 }
-                _ => self.run_design(plan, &design, at, exec),
+                PlannedRoute::Gram | PlannedRoute::Passes(_) => self.run_design(plan, &design, at, exec),
+                PlannedRoute::Svd | PlannedRoute::Dense | PlannedRoute::Landmarks(_) => {
+                    Err(Error::inconsistent(format!("sparse points are not fitted by the {} route", plan.route.name())))
+                }
             }
         })
     }
@@ -237,7 +240,7 @@ impl PcaModel {
             for row in scores.chunks_exact_mut(k.max(1)) {
                 row.iter_mut().zip(&offset).for_each(|(z, b)| *z -= b);
             }
-            check_finite("scores", &scores, |at| (at / k, at % k))?;
+            check_finite(ErrorSubject::Scores, &scores, |at| (at / k, at % k))?;
             Points::new(scores, x.n(), k)
         })
     }

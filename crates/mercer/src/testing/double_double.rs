@@ -7,6 +7,13 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::kernel::Formula;
 
 /// high + low, |low| at most half an ulp of high.
+///
+/// ```
+/// use mercer::testing::double_double::DoubleDouble;
+/// let third = DoubleDouble::from(1.0) / DoubleDouble::from(3.0);
+/// assert_eq!(third.to_f64(), 1.0 / 3.0);
+/// assert!(third.rest() != 0.0); // the digits that f64 does not have
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DoubleDouble {
     high: f64,

@@ -288,6 +288,13 @@ fn dot(x: &[Known], y: &[Known]) -> Known {
 }
 
 /// A symmetric matrix, and a bound on the norm of its error.
+///
+/// ```
+/// use mercer::testing::reference::Symmetric;
+/// let matrix = Symmetric::from_fn(2, |i, j| (if i == j { 2.0 } else { 1.0 }).into());
+/// let pairs = matrix.eigen();
+/// assert!((pairs.values[0].to_f64() - 3.0).abs() <= 1e-28);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Symmetric {
     n: usize,
@@ -296,6 +303,13 @@ pub struct Symmetric {
 }
 
 /// Eigenpairs of a [`Symmetric`] matrix.
+///
+/// ```
+/// use mercer::testing::reference::Symmetric;
+/// let pairs = Symmetric::from_fn(3, |i, j| f64::from(u8::from(i == j)).into()).eigen();
+/// assert_eq!(pairs.values.len(), 3);
+/// assert!(pairs.error < 1e-6 * f64::EPSILON);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pairs {
     /// The eigenvalues, descending.

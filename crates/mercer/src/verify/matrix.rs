@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::sums::{Sum, add, dot};
 use crate::block::Block;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::kernel::Kernel;
 use crate::kernel::rounding::{Extent, entry_error};
@@ -96,9 +96,13 @@ impl Matrix<'_> {
                     for j in 0..*n {
                         let k = entry(i, j);
                         if !k.is_finite() {
-                            return Err(
-                                ErrorKind::NotFinite { what: "kernel matrix", row: i, column: j, value: k }.into()
-                            );
+                            return Err(ErrorKind::NotFinite {
+                                what: ErrorSubject::GramMatrix,
+                                row: i,
+                                column: j,
+                                value: k,
+                            }
+                            .into());
                         }
                         squares.add_product(k, k);
                         sum.add(k);

@@ -4,7 +4,7 @@ use crate::common::{map, relative};
 use crate::{blobs, dense, kernel, leading, violations};
 use mercer::kernel::Bound;
 use mercer::testing::matrices::normal;
-use mercer::{Components, ErrorKind, Kernel, KernelPca, KernelPcaModel, Points, Result};
+use mercer::{Components, ErrorKind, ErrorSubject, Kernel, KernelPca, KernelPcaModel, Points, Result};
 
 /// Points on a grid of 1/1024, so that nothing is lost when they are moved by a power of two.
 fn on_a_grid(x: &Points) -> Points {
@@ -344,7 +344,7 @@ fn values_that_are_not_finite_are_named() {
             for text in ["gaussian", "linear", "laplacian + cosine"] {
                 let error = KernelPca::new(kernel(text)).components(3).fit(&x).expect_err("not finite");
                 match error.kind() {
-                    ErrorKind::NotFinite { what: "points", row, column: 1, .. } => assert_eq!(*row, n - 7),
+                    ErrorKind::NotFinite { what: ErrorSubject::Points, row, column: 1, .. } => assert_eq!(*row, n - 7),
                     other => panic!("{other:?}"),
                 }
             }
@@ -365,7 +365,7 @@ fn an_overflow_is_named_with_its_place() {
                 match error {
                     Ok(model) => wrong.push(format!("{text} of {n}: {model}")),
                     Err(e) => match e.kind() {
-                        ErrorKind::NotFinite { what: "Gram matrix", row, column, .. }
+                        ErrorKind::NotFinite { what: ErrorSubject::GramMatrix, row, column, .. }
                             if *row == at || *column == at => {}
                         ErrorKind::Range { .. } => {}
                         _ => wrong.push(format!("{text} of {n}, point {at}: {e}")),

@@ -5,7 +5,7 @@ use crate::{gram_of, is_range};
 use mercer::testing::matrices::normal;
 use mercer::testing::naive;
 use mercer::testing::ratios::aligned_difference;
-use mercer::{Components, ErrorKind, Exec, KernelPca, Points, Result, diagnose};
+use mercer::{Components, ErrorKind, ErrorSubject, Exec, KernelPca, Points, Result, diagnose};
 
 #[test]
 fn plain_gram_matrices_have_the_answers_of_the_book() -> Result<()> {
@@ -103,7 +103,7 @@ fn invalid_gram_matrices_are_refused() {
     }
     for n in [0, 1] {
         let error = pca.fit_gram(&gram_of(n, |_, _| 1.0)).expect_err("too few");
-        assert!(matches!(error.kind(), ErrorKind::TooFew { what: "points", .. }), "{n}: {error}");
+        assert!(matches!(error.kind(), ErrorKind::TooFew { what: ErrorSubject::Points, .. }), "{n}: {error}");
     }
     let model = pca.fit_gram(&gram).expect("symmetric");
     let error = model.transform(&normal(2, 4, 1)).expect_err("four columns, not five");

@@ -7,7 +7,7 @@ use mercer::kernel::Bound;
 use mercer::kernel::registry::KERNELS;
 use mercer::state::Moments;
 use mercer::testing::matrices::normal;
-use mercer::{Embedding, ErrorKind, Exec, Kernel, KernelPca, Pca, Points, Real, Result, diagnose};
+use mercer::{Embedding, ErrorKind, ErrorSubject, Exec, Kernel, KernelPca, Pca, Points, Real, Result, diagnose};
 
 fn not_finite<T: Real>(x: &Points<T>, row: usize, column: usize) {
     let check = |what: &str, kind: &ErrorKind| match kind {
@@ -83,7 +83,7 @@ fn kernel_values_that_are_not_finite_are_refused_with_their_place() {
 #[test]
 fn features_that_are_not_finite_are_refused_with_their_place() -> Result<()> {
     let place = |e: &mercer::Error| match *e.kind() {
-        ErrorKind::NotFinite { what: "embedded points", row, column, .. } => (row, column),
+        ErrorKind::NotFinite { what: ErrorSubject::EmbeddedPoints, row, column, .. } => (row, column),
         ref other => panic!("{other:?}"),
     };
     let root = Embedding::new(2, |x| vec![x[0], x[0].sqrt()]);

@@ -8,32 +8,32 @@ use mercer::kernel::registry::KERNELS;
 use mercer::op::Gram;
 use mercer::state::Moments;
 use mercer::testing::matrices::normal;
-use mercer::{Components, ErrorKind, Kernel, KernelPca, Pca, Result};
+use mercer::{Components, ErrorKind, ErrorSubject, Kernel, KernelPca, Pca, Result};
 
 #[test]
 fn too_few_points_or_dimensions_are_refused() {
-    let few = |e: mercer::Error, what: &str, found: usize, needed: usize| match *e.kind() {
+    let few = |e: mercer::Error, what: ErrorSubject, found: usize, needed: usize| match *e.kind() {
         ErrorKind::TooFew { what: w, found: f, needed: m } => assert_eq!((w, f, m), (what, found, needed)),
         ref other => panic!("{other:?}"),
     };
     let (none, one, flat) = (normal(0, 3, 1), normal(1, 3, 1), normal(5, 0, 1));
     for route in ROUTES {
-        few(Pca::new().route(route).fit(&none).expect_err("none"), "points", 0, 2);
-        few(Pca::new().route(route).fit(&one).expect_err("one"), "points", 1, 2);
-        few(Pca::new().route(route).fit(&flat).expect_err("flat"), "dimensions", 0, 1);
-        few(Pca::new().center(false).route(route).fit(&none).expect_err("none"), "points", 0, 1);
+        few(Pca::new().route(route).fit(&none).expect_err("none"), ErrorSubject::Points, 0, 2);
+        few(Pca::new().route(route).fit(&one).expect_err("one"), ErrorSubject::Points, 1, 2);
+        few(Pca::new().route(route).fit(&flat).expect_err("flat"), ErrorSubject::Dimensions, 0, 1);
+        few(Pca::new().center(false).route(route).fit(&none).expect_err("none"), ErrorSubject::Points, 0, 1);
         let alone = Pca::new().center(false).route(route).fit(&one).expect("one point has a direction");
         assert_finite_pca("alone", &alone, &one);
         assert_eq!((alone.components(), alone.spectrum().rank()), (1, 1), "{route:?}");
     }
     for entry in KERNELS {
         let pca = KernelPca::new(kernel(entry.name));
-        few(pca.fit(&none).expect_err("none"), "points", 0, 2);
-        few(pca.fit(&one).expect_err("one"), "points", 1, 2);
-        few(pca.fit(&flat).expect_err("flat"), "dimensions", 0, 1);
+        few(pca.fit(&none).expect_err("none"), ErrorSubject::Points, 0, 2);
+        few(pca.fit(&one).expect_err("one"), ErrorSubject::Points, 1, 2);
+        few(pca.fit(&flat).expect_err("flat"), ErrorSubject::Dimensions, 0, 1);
     }
-    few(Moments::of(&flat).expect_err("flat"), "dimensions", 0, 1);
-    few(KMeans::new(1).fit(&none).expect_err("none"), "points", 0, 1);
+    few(Moments::of(&flat).expect_err("flat"), ErrorSubject::Dimensions, 0, 1);
+    few(KMeans::new(1).fit(&none).expect_err("none"), ErrorSubject::Points, 0, 1);
     let x = normal(5, 3, 1);
     for (k, pca) in [(0, Pca::new().components(0)), (4, Pca::new().components(4))] {
         let error = pca.fit(&x).expect_err("components");

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::note::Note;
 use crate::reader::{Header, ReadOptions};
-use crate::source::Source;
+use crate::source::TableFile;
 use crate::stream::StreamColumn;
 use crate::table::{Table, check_names};
 
@@ -80,7 +80,7 @@ impl TableFormat for Csv {
         PandasCode { imports: String::new(), expression: expression + ")" }
     }
 
-    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+    fn open(&self, source: &TableFile) -> Result<Arc<dyn OpenTable>> {
         open(source, self.tabs.then_some(b'\t'))
     }
 
@@ -108,7 +108,7 @@ struct CsvTable {
 }
 
 /// Reads the first rows of a text with a delimiter that is known, or to be detected.
-fn open(source: &Source, delimiter: Option<u8>) -> Result<Arc<dyn OpenTable>> {
+fn open(source: &TableFile, delimiter: Option<u8>) -> Result<Arc<dyn OpenTable>> {
     let (name, options) = (source.name.as_str(), &source.options);
     let mut text = Text::open(source, false, options.limit.unwrap_or(u64::MAX))?;
     let delimiter = match options.delimiter.or(delimiter) {
@@ -168,7 +168,7 @@ impl OpenTable for CsvTable {
     }
 
     /// Of a further text only the names are read: it is written like this one, and has its types.
-    fn open_next(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+    fn open_next(&self, source: &TableFile) -> Result<Arc<dyn OpenTable>> {
         let (name, dialect) = (source.name.as_str(), self.dialect);
         let mut text = Text::open(source, false, source.options.limit.unwrap_or(u64::MAX))?;
         let Some((_, first)) = next_row(name, &mut text, dialect.delimiter)? else {
@@ -179,7 +179,7 @@ impl OpenTable for CsvTable {
         Ok(Arc::new(CsvTable { dialect, columns, notes: Vec::new(), is_empty: false }))
     }
 
-    fn pass(&self, source: &Source, wanted: &[Wanted], batch_bytes: usize, limit: u64) -> Result<Box<dyn Pass>> {
+    fn pass(&self, source: &TableFile, wanted: &[Wanted], batch_bytes: usize, limit: u64) -> Result<Box<dyn Pass>> {
         let text = Text::open(source, true, limit)?;
         Ok(Box::new(CsvPass::open(&source.name, text, self.dialect, self.columns.len(), wanted, batch_bytes)?))
     }

@@ -6,7 +6,7 @@ use csv_core::{ReadRecordResult, Reader};
 
 use crate::compression::Compression;
 use crate::error::{Error, Result};
-use crate::source::Source;
+use crate::source::TableFile;
 
 /// The longest record. A quote that is never closed, and a file without line ends, make one record of all that follows.
 pub(crate) const LONGEST: usize = 64 << 20;
@@ -98,7 +98,7 @@ pub(super) struct Chunk<'a> {
 impl Text {
     /// Opens the text behind a byte order mark and the lines to be skipped. At most `limit` bytes are read. With
     /// `prefetch` a compressed text is decompressed ahead by a thread.
-    pub(super) fn open(source: &Source, prefetch: bool, limit: u64) -> Result<Self> {
+    pub(super) fn open(source: &TableFile, prefetch: bool, limit: u64) -> Result<Self> {
         let (name, compression, skip) = (source.name.clone(), source.compression, source.options.skip);
         let reader = source.location.reader(compression, prefetch).map_err(Error::io(&name, "read"))?;
         let (buffer, start) = (Vec::new(), 0);

@@ -17,7 +17,7 @@ use crate::content::Content;
 use crate::error::{Error, Result, shown};
 use crate::pool::DecodePool;
 use crate::reader::ReadOptions;
-use crate::source::Source;
+use crate::source::TableFile;
 use crate::stream::StreamColumn;
 use crate::table::Values;
 
@@ -63,7 +63,7 @@ impl TableFormat for Parquet {
         PandasCode { imports: String::new(), expression: format!("pd.read_parquet({})", python_text(file)) }
     }
 
-    fn open(&self, source: &Source) -> Result<Arc<dyn OpenTable>> {
+    fn open(&self, source: &TableFile) -> Result<Arc<dyn OpenTable>> {
         guarded(&source.name, || {
             let mut table = footer(&source.name, &open_file(source)?)?;
             // Numbers may be wanted as text.
@@ -99,7 +99,7 @@ impl OpenTable for ParquetTable {
         Some(self.memory)
     }
 
-    fn pass(&self, source: &Source, wanted: &[Wanted], _: usize, _: u64) -> Result<Box<dyn Pass>> {
+    fn pass(&self, source: &TableFile, wanted: &[Wanted], _: usize, _: u64) -> Result<Box<dyn Pass>> {
         guarded(&source.name, || {
             let file = open_file(source)?;
             let there = footer(&source.name, &file)?.columns;
@@ -115,7 +115,7 @@ impl OpenTable for ParquetTable {
     }
 }
 
-fn open_file(source: &Source) -> Result<SerializedFileReader<Content>> {
+fn open_file(source: &TableFile) -> Result<SerializedFileReader<Content>> {
     let name = source.name.as_str();
     let content = source.location.content().map_err(Error::io(name, "read"))?;
     // The footer's length field must fit the file before anything is allocated for it.

@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::Four;
 
 /// exp(-gamma sum_j (x_j - y_j)^2 / (x_j + y_j)), for points without negative values
+///
+/// ```
+/// use mercer::kernel::Chi2;
+/// use mercer::{Gamma, Kernel};
+/// let kernel = Kernel::from(Chi2 { gamma: Gamma::Value(0.5) });
+/// assert_eq!(kernel, Kernel::chi2(Gamma::Value(0.5)));
+/// assert_eq!(kernel.to_string(), "chi2(gamma=0.5)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chi2 {
     /// One over the width.

@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::Four;
 
 /// x.y / (|x| |y|), and 0 where x or y is 0
+///
+/// ```
+/// use mercer::kernel::Cosine;
+/// use mercer::Kernel;
+/// let kernel = Kernel::from(Cosine);
+/// assert_eq!(kernel, Kernel::cosine());
+/// assert_eq!(kernel.to_string(), "cosine");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cosine;
 

@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::{self, Four, SIDE_BY_SIDE};
 
 /// exp(-(|x-y| / length)^power), 0 < power <= 2
+///
+/// ```
+/// use mercer::kernel::GammaExponential;
+/// use mercer::{Kernel, Length};
+/// let kernel = Kernel::from(GammaExponential { power: 1.5, length: Length::Value(2.0) });
+/// assert_eq!(kernel, Kernel::gamma_exponential(1.5, Length::Value(2.0)));
+/// assert_eq!(kernel.to_string(), "gamma_exponential(power=1.5, length=2)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GammaExponential {
     /// 1 is exp(-r), 2 the Gaussian.

@@ -14,6 +14,13 @@ use crate::real::Real;
 use crate::vector::Four;
 
 /// exp(-gamma |x-y|^2), or exp(-sum_j (x_j - y_j)^2 / (2 length_j^2))
+///
+/// ```
+/// use mercer::kernel::Gaussian;
+/// use mercer::{Gamma, Kernel};
+/// let kernel = Kernel::from(Gaussian { width: Gamma::Median.into() });
+/// assert_eq!(kernel, Kernel::gaussian(Gamma::Median));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gaussian {
     /// The width, as gamma, as a length, or as a length per dimension.
@@ -21,6 +28,13 @@ pub struct Gaussian {
 }
 
 /// The width of a Gaussian kernel.
+///
+/// ```
+/// use mercer::Kernel;
+/// use mercer::kernel::{Gaussian, GaussianWidth};
+/// let width = GaussianWidth::Lengths(vec![1.0, 2.0, 0.5]);
+/// assert_eq!(Kernel::from(Gaussian { width }).to_string(), "gaussian(length=[1, 2, 0.5])");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GaussianWidth {
@@ -81,7 +95,7 @@ impl LeafKernel for Gaussian {
         formula: "exp(-gamma |x-y|^2)",
         psd: true,
         domain: Domain::All,
-        about: "smooth structure at one width; wide is nearly linear, narrow sees each point alone",
+        about: "smooth structure at one width; a wide one is nearly linear PCA, a narrow one treats each point alone",
         parameters: &[
             DISTANCE_GAMMA,
             Parameter {
@@ -142,8 +156,8 @@ impl LeafKernel for Gaussian {
             GaussianWidth::Length(length) => rules.length("gaussian", *length)?.into(),
             GaussianWidth::Lengths(lengths) if lengths.len() == rules.d() => lengths.clone().into(),
             GaussianWidth::Lengths(lengths) => {
-                let constraint = format!("one length per dimension, of which there are {}", rules.d());
-                return Err(Error::parameter("gaussian", "length", format!("a list of {}", lengths.len()), constraint));
+                let constraint = format!("{} numbers, one per dimension", rules.d());
+                return Err(Error::parameter("gaussian", "length", format!("a list of {} numbers", lengths.len()), constraint));
             }
         };
         Ok(Gaussian { width })

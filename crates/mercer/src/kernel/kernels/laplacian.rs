@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::Four;
 
 /// exp(-gamma |x-y|_1)
+///
+/// ```
+/// use mercer::kernel::Laplacian;
+/// use mercer::{Gamma, Kernel};
+/// let kernel = Kernel::from(Laplacian { gamma: Gamma::Median });
+/// assert_eq!(kernel, Kernel::laplacian(Gamma::Median));
+/// assert_eq!(kernel.to_string(), "laplacian(gamma=median)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Laplacian {
     /// One over the width.

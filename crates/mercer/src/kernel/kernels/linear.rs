@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::Four;
 
 /// x.y
+///
+/// ```
+/// use mercer::kernel::Linear;
+/// use mercer::Kernel;
+/// let kernel = Kernel::from(Linear);
+/// assert_eq!(kernel, Kernel::linear());
+/// assert_eq!(kernel.to_string(), "linear");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear;
 

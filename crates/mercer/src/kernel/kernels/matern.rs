@@ -14,6 +14,13 @@ use crate::real::Real;
 use crate::vector::{self, Four, SIDE_BY_SIDE, map};
 
 /// p(a) exp(-a), a = sqrt(2 nu) |x-y| / length, p = 1, 1 + a or 1 + a + a^2/3
+///
+/// ```
+/// use mercer::kernel::{Matern, Nu};
+/// use mercer::{Kernel, Length};
+/// let kernel = Kernel::from(Matern { nu: Nu::FiveHalves, length: Length::Median });
+/// assert_eq!(kernel.to_string(), "matern(nu=5/2, length=median)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matern {
     /// 1/2, 3/2 or 5/2.

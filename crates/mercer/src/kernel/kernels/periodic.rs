@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::Four;
 
 /// exp(-2 sum_j sin^2(pi (x_j - y_j) / period) / length^2)
+///
+/// ```
+/// use mercer::kernel::Periodic;
+/// use mercer::Kernel;
+/// let kernel = Kernel::from(Periodic { period: 7.0, length: 0.5 });
+/// assert_eq!(kernel, Kernel::periodic(7.0, 0.5));
+/// assert_eq!(kernel.to_string(), "periodic(period=7, length=0.5)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Periodic {
     /// The distance at which the values repeat.

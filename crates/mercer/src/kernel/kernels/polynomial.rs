@@ -14,6 +14,13 @@ use crate::real::Real;
 use crate::vector::{self, Four, map};
 
 /// (gamma x.y + coef0)^degree
+///
+/// ```
+/// use mercer::kernel::Polynomial;
+/// use mercer::{Gamma, Kernel};
+/// let kernel = Kernel::from(Polynomial { gamma: Gamma::Value(1.0), coef0: 1.0, degree: 2 });
+/// assert_eq!(kernel.to_string(), "polynomial(gamma=1, coef0=1, degree=2)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Polynomial {
     /// Factor of the dot product.

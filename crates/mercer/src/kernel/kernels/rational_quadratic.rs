@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::{self, Four, SIDE_BY_SIDE, map};
 
 /// (1 + |x-y|^2 / (2 alpha length^2))^-alpha
+///
+/// ```
+/// use mercer::kernel::RationalQuadratic;
+/// use mercer::{Kernel, Length};
+/// let kernel = Kernel::from(RationalQuadratic { alpha: 2.0, length: Length::Median });
+/// assert_eq!(kernel, Kernel::rational_quadratic(2.0, Length::Median));
+/// assert_eq!(kernel.to_string(), "rational_quadratic(alpha=2, length=median)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RationalQuadratic {
     /// The power; large values approach the Gaussian.

@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::{self, Four, SIDE_BY_SIDE, map};
 
 /// tanh(gamma x.y + coef0)
+///
+/// ```
+/// use mercer::kernel::Sigmoid;
+/// use mercer::{Gamma, Kernel};
+/// let kernel = Kernel::from(Sigmoid { gamma: Gamma::Value(0.01), coef0: -1.0 });
+/// assert_eq!(kernel, Kernel::sigmoid(Gamma::Value(0.01), -1.0));
+/// assert_eq!(kernel.to_string(), "sigmoid(gamma=0.01, coef0=-1)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sigmoid {
     /// Factor of the dot product.

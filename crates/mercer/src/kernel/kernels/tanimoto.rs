@@ -14,6 +14,14 @@ use crate::real::Real;
 use crate::vector::Four;
 
 /// x.y / (|x|^2 + |y|^2 - x.y), and 1 where x and y are 0
+///
+/// ```
+/// use mercer::kernel::Tanimoto;
+/// use mercer::Kernel;
+/// let kernel = Kernel::from(Tanimoto);
+/// assert_eq!(kernel, Kernel::tanimoto());
+/// assert_eq!(kernel.to_string(), "tanimoto");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tanimoto;
 
