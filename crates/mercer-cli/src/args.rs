@@ -106,10 +106,10 @@ pub(crate) struct ReadArgs {
     /// A list of names, ranges (a:f), column numbers from 1, @numbers or @text; !x excludes column x
     #[arg(short, long, value_name = "LIST")]
     pub(crate) select: Option<String>,
-    /// Copy this label column to the output; it is not a feature
+    /// Copy this label column to the output; do not use it in the fit
     #[arg(long, value_name = "COLUMN")]
     pub(crate) label: Option<String>,
-    /// Copy this identifier column unchanged to the output; it is not a feature
+    /// Copy this identifier column unchanged to the output; do not use it in the fit
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Vec<String>,
     /// Handle missing values: error, mean of the column, or drop the row
