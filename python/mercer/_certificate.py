@@ -59,13 +59,15 @@ class Certificate:
     missed : float
         An upper bound of all eigenvalues that were not computed.
     reason : str
-        Where ``missed`` comes from: ``"all pairs"``, ``"trace"``, ``"frobenius"`` (theorems), ``"probes"`` (random), or
-        ``"diagonal"`` (an assumption).
+        Where ``missed`` comes from: ``"all pairs"``, ``"trace"``, ``"frobenius"``, ``"cholesky"`` (theorems),
+        ``"probes"`` (random), or ``"diagonal"`` (an assumption).
     failure : float
         The probability that ``missed`` is wrong; 0 if it is certain.
     rounding : float
         The allowance for rounding. It is contained in all other bounds. For a kernel function or a precomputed matrix
         it is about the given matrix, and assumes that its entries are accurate to 8 times the machine epsilon.
+    rigorous : bool
+        Whether all rounding is enclosed, so that nothing is assumed but correctly rounded arithmetic (``certify``).
     passes : tuple of int
         Passes over the Gram matrix in float32 and in float64.
     trace_error : float
@@ -91,6 +93,7 @@ class Certificate:
     reason: str
     failure: float
     rounding: float
+    rigorous: bool
     passes: tuple
     trace_error: float
     trace_share: float
@@ -127,6 +130,7 @@ class Certificate:
             reason=facts["kind"]["by"].replace("_", " "),
             failure=facts["kind"].get("failure", 0.0),
             rounding=facts["rounding"],
+            rigorous=facts.get("rigorous", False),
             passes=(facts["passes"]["swift"], facts["passes"]["exact"]),
             trace_error=cost.get("trace_error", 0.0),
             trace_share=cost["trace_error"] / cost["total"] if cost.get("total") else 0.0,
@@ -147,7 +151,9 @@ def _completed(facts, values, more, smallest):
     """
     below, above, residuals = (np.array(facts[name], dtype=float) for name in ("below", "above", "residuals"))
     spaces = [(c["first"], c["last"], float(np.arcsin(min(1.0, c["sine"])))) for c in facts["clusters"]]
-    lower, upper = values - below, values + above
+    # The ends are rounded outwards.
+    lower = np.where(below > 0, np.nextafter(values - below, -np.inf), values)
+    upper = np.where(above > 0, np.nextafter(values + above, np.inf), values)
     if more > 0:
         k, missed, lowest = len(values), max(facts["missed"], facts["rounding"]), smallest - facts["rounding"]
         # Off the space of the components, the matrix has no eigenvalue beyond this: with |R| the norm of all residuals,

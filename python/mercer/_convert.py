@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _gram, _mercer
-from ._certificate import Certificate
 
 
 def from_sklearn(estimator):
@@ -112,7 +111,7 @@ def _kernel_pca(ours, theirs):
     spectrum, zeros = ours._model.spectrum, np.zeros(len(theirs.eigenvalues_) - ours._kept)
     ours.explained_variance_ = ours._cast(np.concatenate([spectrum.variances, zeros]))
     ours.explained_variance_ratio_ = ours._cast(np.concatenate([spectrum.ratios, zeros]))
-    ours.certificate_ = Certificate.of(ours._model, theirs.eigenvalues_)
+    ours._certify()
     ours._inverse_mean = np.zeros(ours.n_features_in_)
 
 

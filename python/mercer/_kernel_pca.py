@@ -427,7 +427,11 @@ class KernelPCA(Verifiable, ByLandmarks, Estimator):
         self.eigenvalues_ = self._cast(np.append(model.eigenvalues, zeros))
         self.explained_variance_ = self._cast(np.append(spectrum.variances, zeros))
         self.explained_variance_ratio_ = self._cast(np.append(spectrum.ratios, zeros))
-        self.certificate_ = Certificate.of(model, self.eigenvalues_)
+        self._certify()
+
+    def _certify(self):
+        """Sets the certificate of the components as they are shown."""
+        self.certificate_ = Certificate.of(self._model, self.eigenvalues_)
 
     def _warn_of_negative(self, model, n, largest, kind):
         """Raises an error if components with negative eigenvalues are wanted, and warns if there are any."""

@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 
 from . import _batches, _data, _gram, _mercer, _spec
 from ._base import atomic_fit, warn
-from ._certificate import Certificate
 from .exceptions import LandmarkWarning
 
 #: The library's names of the ways to choose landmarks.
@@ -159,7 +158,7 @@ class ByLandmarks:
         spectrum = model.spectrum
         self.explained_variance_ = self._cast(spectrum.variances)
         self.explained_variance_ratio_ = self._cast(spectrum.ratios)
-        self.certificate_ = Certificate.of(model, self.eigenvalues_)
+        self._certify()
         self.landmarks_, self.n_samples_seen_ = self._cast(model.points(False)), model.n
         self._kernel_source = _gram.Table(model.kernel)
         self.kernel_ = model.kernel

@@ -154,6 +154,42 @@ class Verifiable:
 
         return Verification.of(self._compute(X, work))
 
+    def certify(self, X):
+        """Replace the certificate by one in which all rounding is enclosed.
+
+        The kernel values or sums, and the residuals of the components, are computed again in twice the precision, with
+        bounds on their own errors. Nothing is assumed but correctly rounded arithmetic: every statement is a theorem.
+        A model that was fitted elsewhere gets error bounds in this way, too.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data of the fit, with the same rows in the same order. For ``kernel='precomputed'`` the Gram matrix.
+            At most 5,000 rows for kernel PCA; at most 5,000 rows or columns, whichever is less, for PCA.
+
+        Returns
+        -------
+        certificate : Certificate
+            The new ``certificate_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import PCA
+        >>> X = np.array([[0.0, 0.1], [1.0, 2.1], [2.0, 3.9], [3.0, 6.0]])
+        >>> model = PCA(n_components=1).fit(X)
+        >>> certificate = model.certify(X)
+        >>> certificate.rigorous
+        True
+        >>> {statement.kind for statement in certificate.statements}
+        {'theorem'}
+        """
+        check_is_fitted(self)
+        X = _data.checked(self, X, reset=False, sparse="csr")
+        self._model = self._compute(X, lambda options: self._model.certify(self._verified_rows(X, options), options))
+        self._certify()
+        return self.certificate_
+
     def _verified_rows(self, X, options):
         """Returns what the model of the extension module was fitted to."""
         return _data.dense(X, options.memory) if sp.issparse(X) else X

@@ -275,6 +275,12 @@ pub(crate) struct FitArgs {
     /// Output format of scores, eigenvalues and loadings
     #[arg(help_heading = "Output", long, value_parser = formats(), default_value = "csv", value_name = "FORMAT")]
     pub(crate) format: Format,
+    /// Enclose all rounding in the error bounds (up to 5,000 points)
+    ///
+    /// The kernel, the sums and the residuals are computed again in twice the precision, with bounds on their own errors.
+    /// Nothing is assumed but correctly rounded arithmetic. For PCA, up to 5,000 points or columns, whichever is less
+    #[arg(help_heading = "Model", long)]
+    pub(crate) rigorous: bool,
     /// Print the result as JSON
     #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,

@@ -49,6 +49,21 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         watch.failed();
         return Err(Failure::Usage("the argument '--checkpoint' is for exact components: add '--approx none'".into()));
     }
+    if args.rigorous {
+        let refused = match (rows.is_whole(), plan.landmarks().is_some()) {
+            (false, _) => Some("the argument '--rigorous' needs all rows in memory: leave out '--stream'"),
+            (true, true) => Some("the argument '--rigorous' is for exact components: add '--approx none'"),
+            (true, false) => None,
+        };
+        if let Some(refused) = refused {
+            watch.failed();
+            return Err(Failure::Usage(refused.into()));
+        }
+        if let Some(points) = rows.points() {
+            let possible = spec.check_certifiable(points.n(), points.d(), &exec);
+            possible.map_err(|e| rows.about(e)).inspect_err(|_| watch.failed())?;
+        }
+    }
     let why = plan.why.clone();
     let output = args.output.as_deref();
     let fitted = match rows.fit(&spec, plan, &watch, &exec) {
@@ -61,7 +76,10 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     };
     watch.clear();
     let interrupted = |failure| watch.or_interrupted(failure, output);
-    let Fitted { model, n, ranges, notes, .. } = fitted;
+    let Fitted { mut model, n, ranges, notes, .. } = fitted;
+    if let Some(points) = rows.points().filter(|_| args.rigorous) {
+        model = model.certify(points, &exec).map_err(|e| rows.about(e)).map_err(interrupted)?;
+    }
     let mut saved = SavedModel { model, columns: rows.columns().to_vec(), front: None, spec: Some(spec.clone()) };
     let show = !args.no_plot && !args.json && !to_stdout && terminal.is_terminal();
     // Scores of rows in memory are computed once, for the file and the plot.

@@ -135,10 +135,10 @@ fn json_of_spectrum(model: &AnyModel, spectrum: &Spectrum, certificate: &Certifi
         "rank": spectrum.rank(),
         "complete": spectrum.is_complete(),
         "certificate": {
-            "enclosures": (0..model.components()).map(|i| {
-                let (value, (below, above)) = (spectrum.eigenvalues()[i], certificate.enclosure(i));
-                [value - below, value + above]
-            }).collect::<Vec<_>>(),
+            "rigorous": certificate.is_rigorous(),
+            "enclosures": (0..model.components())
+                .map(|i| certificate.interval(i, spectrum.eigenvalues()[i]))
+                .collect::<Vec<_>>(),
             "residuals": certificate.residuals(),
             "clusters": certificate.clusters(),
             "missed": {

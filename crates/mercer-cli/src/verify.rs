@@ -1,19 +1,19 @@
 //! `mercer verify`: a second opinion on a model file, from the data it was fitted to.
 
-use mercer::verify::{Verdict, Verify, failure};
+use mercer::verify::{Outcome, Verdict, Verify, failure};
 use mercer_io::load_model;
 use serde_json::json;
 
 use crate::args::{RunArgs, VerifyArgs};
 use crate::input::{self, exec};
-use crate::output::{Outcome, Result, Terminal, json, line};
+use crate::output::{self, Result, Terminal, json, line};
 
 pub(crate) fn run(args: &VerifyArgs, run: &RunArgs, terminal: &mut Terminal) -> Result {
     let saved = load_model(&args.model)?;
     let data = input::load_for(&args.data, run, &saved)?;
     let verify = Verify::new().passes(args.passes.into());
     let opinion = verify.run(&saved.model, &data.points, &exec(run)).map_err(|e| data.about(e))?;
-    let outcome = if opinion.verdict() == Verdict::Refuted { Outcome::Refuted } else { Outcome::Done };
+    let outcome = if opinion.verdict() == Verdict::Refuted { output::Outcome::Refuted } else { output::Outcome::Done };
     let out = &mut terminal.out;
     if args.json {
         let value = json!({
@@ -37,7 +37,11 @@ pub(crate) fn run(args: &VerifyArgs, run: &RunArgs, terminal: &mut Terminal) -> 
         line(out, "note", note)?;
     }
     for claim in &opinion.claims {
-        line(out, claim.outcome.name(), &claim.text)?;
+        let outcome = match claim.outcome {
+            Outcome::NotDecided => "undecided",
+            Outcome::Confirmed | Outcome::Refuted => claim.outcome.name(),
+        };
+        line(out, outcome, &claim.text)?;
     }
     if opinion.claims.is_empty() {
         for text in opinion.measurements() {

@@ -558,3 +558,26 @@ fn verify_confirms_refutes_and_refuses() {
     run.fails(2, &["verify", "p.mercer.safetensors", "iris", "--passes", "0"]);
     has(&run.ok(&["verify", "--help"]), &["--passes <N>", "[default: 8]", "3 if a claim is refuted"]);
 }
+
+#[test]
+fn rigorous_error_bounds_are_made_saved_and_refused() {
+    let run = Run::new();
+    let text = run.ok(&["fit", "iris", "--kernel", "gaussian", "-k", "2", "--rigorous", "-o", "out"]);
+    has(&text, &["all rounding enclosed", "by a Cholesky decomposition"]);
+    let info: serde_json::Value =
+        serde_json::from_str(&run.ok(&["info", "out.mercer.safetensors", "--json"])).expect("JSON");
+    assert_eq!(info["certificate"]["rigorous"], true);
+    assert!(
+        info["certificate"]["statements"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .all(|s| s["confidence"]["kind"] == "theorem")
+    );
+    has(&run.ok(&["verify", "out.mercer.safetensors", "iris"]), &["verdict    confirmed"]);
+    has(&run.ok(&["fit", "wine", "--rigorous", "--scale"]), &["all rounding enclosed"]);
+    has(&run.fails(2, &["fit", "iris", "--rigorous", "--stream"]), &["--rigorous", "--stream"]);
+    let landmarks = ["fit", "iris", "--kernel", "gaussian", "--approx", "nystroem=20", "--rigorous"];
+    has(&run.fails(2, &landmarks), &["--rigorous", "--approx none"]);
+    has(&run.fails(1, &["fit", "iris", "--embed", "monomials:2", "--rigorous"]), &["embedding"]);
+}

@@ -51,6 +51,10 @@ impl Model {
         work(py, options, |exec| Verify::new().passes(passes).run(&self.0.model, x, exec))
     }
 
+    fn certify_points<T: Real>(&self, py: Python<'_>, x: PointsRef<'_, T>, options: &Options) -> PyResult<AnyModel> {
+        work(py, options, |exec| self.0.model.certify(x, exec))
+    }
+
     fn spectrum(&self) -> PyResult<&Spectrum> {
         self.0.model.spectrum().ok_or_else(|| PyTypeError::new_err("this model has no components"))
     }
@@ -264,6 +268,13 @@ impl Model {
         let found = with_points!(x, |x| self.verify_points(py, x, passes, &options))?;
         let json = serde_json::to_string(&found).map_err(|e| PyTypeError::new_err(e.to_string()))?;
         Ok((json, found.verdict().name(), found.to_string()))
+    }
+
+    /// The same model with a certificate in which all rounding is enclosed, given the points that it was fitted to.
+    fn certify<'py>(&self, py: Python<'py>, x: Array<'py>, options: Options) -> PyResult<Self> {
+        let model = with_points!(x, |x| self.certify_points(py, x, &options))?;
+        let SavedModel { columns, front, spec, .. } = self.0.clone();
+        Ok(Model(SavedModel { model, columns, front, spec }))
     }
 
     /// PCA: scores of sparse points.

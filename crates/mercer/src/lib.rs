@@ -44,6 +44,7 @@
 //! * `testing`: reference implementations and test matrices, and checks for kernels and operators of your own.
 
 // floor 0, vocabulary
+mod ball;
 mod block;
 #[cfg(any(feature = "faer", feature = "nalgebra", feature = "ndarray"))]
 mod convert;
@@ -82,6 +83,7 @@ mod model;
 mod nystroem;
 mod pca;
 mod preimage;
+mod rigorous;
 mod spec;
 mod sweep;
 pub mod verify;

@@ -184,6 +184,14 @@ pub(crate) fn inverse_cholesky<T: Real>(a: Block) -> Option<Vec<T>> {
     None
 }
 
+/// Whether the Cholesky decomposition of a symmetric matrix, of which the lower half is read, runs to its end.
+pub(crate) fn has_cholesky(mut a: Block) -> bool {
+    let (n, par) = (a.n(), par(a.n()));
+    let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, par, Default::default()));
+    let memory = MemStack::new(&mut memory);
+    cholesky_in_place(view_mut(&mut a), Default::default(), par, memory, Default::default()).is_ok()
+}
+
 /// The rows C L'^-1 for rows C of r values, given the inverse of the triangle; they go into the first r of `width` values
 /// each. On the calling thread.
 pub(crate) fn times_inverse<T: Real>(rows: &[T], inverse: &[T], r: usize, width: usize, out: &mut [T]) {

@@ -74,6 +74,23 @@ pub struct Certificate {
     scale: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     approximation: Option<Approximation>,
+    /// Whether all rounding is enclosed (M27).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    rigorous: bool,
+}
+
+/// Bounds in which all rounding is enclosed.
+pub(super) struct EnclosedBounds {
+    /// The residual of each pair, from above.
+    pub(super) residuals: Vec<f64>,
+    /// The residuals that bound the angles.
+    pub(super) for_angles: Vec<f64>,
+    /// The largest distance of the exact eigenvalue below and above the one that is shown.
+    pub(super) below: Vec<f64>,
+    pub(super) above: Vec<f64>,
+    /// No other eigenvalue is larger.
+    pub(super) missed: f64,
+    pub(super) kind: BoundKind,
 }
 
 /// An eigenvalue cluster: components whose eigenvalues are separated from all others, but not from each other.
@@ -143,6 +160,8 @@ pub(crate) struct Known {
     pub(crate) largest: f64,
 }
 
+/// What numbers are multiplied with, so that a few roundings cannot make a bound too small.
+pub(super) const ROUNDED_UP: f64 = 1.0 + 1e-12;
 /// Gaps this many times the errors beside them separate clusters: the sine is then at most about its inverse.
 const APART: f64 = 20.0;
 
@@ -168,6 +187,7 @@ impl Certificate {
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
             residuals,
             approximation: None,
+            rigorous: false,
         }
     }
 
@@ -187,6 +207,7 @@ impl Certificate {
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
             approximation: None,
+            rigorous: false,
         }
     }
 
@@ -218,7 +239,45 @@ impl Certificate {
             passes: Passes::default(),
             scale: values.first().map_or(0.0, |v| v.max(0.0)),
             approximation: Some(approximation),
+            rigorous: false,
         }
+    }
+
+    /// For eigenvalues whose bounds have all rounding enclosed; passes are those of the fit.
+    pub(super) fn of_enclosed(values: &[f64], bounds: EnclosedBounds, passes: Passes) -> Self {
+        let EnclosedBounds { residuals, for_angles, below, above, missed, kind } = bounds;
+        // So much that differences of these numbers cannot be too large.
+        let scale = values.first().map_or(0.0, |v| v.max(0.0));
+        let rounded = 4.0 * f64::EPSILON * scale;
+        let lower = |i: usize| values[i] - below[i] - rounded;
+        let upper = |i: usize| if i < values.len() { values[i] + above[i] + rounded } else { missed + rounded };
+        let mut clusters = clusters(values, &for_angles, 0.0, lower, upper);
+        clusters.iter_mut().for_each(|c| c.sine = (c.sine * ROUNDED_UP).min(1.0));
+        Certificate {
+            clusters,
+            below,
+            above,
+            missed: missed.max(0.0),
+            kind,
+            rounding: 0.0,
+            rounding_is: Confidence::Theorem,
+            passes,
+            scale,
+            residuals,
+            approximation: None,
+            rigorous: true,
+        }
+    }
+
+    /// The same for a matrix that is this many times as large.
+    pub(crate) fn in_units_of(mut self, unit: f64) -> Self {
+        for list in [&mut self.residuals, &mut self.below, &mut self.above] {
+            list.iter_mut().for_each(|v| *v *= unit);
+        }
+        for number in [&mut self.missed, &mut self.rounding, &mut self.scale] {
+            *number *= unit;
+        }
+        self
     }
 
     /// Restricts the certificate to the first k components; the others count as missed.
@@ -327,6 +386,7 @@ impl Certificate {
             passes: Passes { f32: found.passes.0, f64: found.passes.1 },
             scale: theta.first().map_or(0.0, |v| v.max(0.0)) * unit,
             approximation: None,
+            rigorous: false,
         }
     }
 
@@ -354,6 +414,17 @@ impl Certificate {
     /// When there are not more than `i` components.
     pub fn enclosure(&self, i: usize) -> (f64, f64) {
         (self.below[i], self.above[i])
+    }
+
+    /// Returns an interval that contains the exact eigenvalue i, given the computed one. Its ends are rounded outwards.
+    ///
+    /// # Panics
+    /// When there are not more than `i` components.
+    pub fn interval(&self, i: usize, value: f64) -> (f64, f64) {
+        let (below, above) = self.enclosure(i);
+        let lower = if below > 0.0 { (value - below).next_down() } else { value };
+        let upper = if above > 0.0 { (value + above).next_up() } else { value };
+        (lower, upper)
     }
 
     /// Returns the components grouped into eigenvalue clusters, whose spaces are determined.
@@ -414,6 +485,12 @@ impl Certificate {
         let found = clusters(&values[..k], &residuals, self.rounding, |i| values[i] - self.below[i], upper);
         (self.clusters, self.residuals) = (found, residuals);
         self
+    }
+
+    /// Returns whether all rounding is enclosed, that of the kernel and of the decomposition included, so that nothing is
+    /// assumed but correctly rounded arithmetic: [`AnyModel::certify`](crate::AnyModel::certify).
+    pub fn is_rigorous(&self) -> bool {
+        self.rigorous
     }
 
     /// Returns the largest residual relative to the largest eigenvalue.

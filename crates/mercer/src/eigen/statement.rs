@@ -107,6 +107,8 @@ pub enum BoundKind {
     AllPairs,
     /// The sum of all eigenvalues is known, and none is negative: a theorem.
     Trace,
+    /// A Cholesky decomposition shows it: a theorem.
+    Cholesky,
     /// The sum of the squares of all eigenvalues is known: a theorem.
     Frobenius,
     /// Only the diagonal of an operator is known. The bound assumes that no entry is larger than the largest entry of the
@@ -128,6 +130,7 @@ impl BoundKind {
             BoundKind::Probes { failure } => failure,
             BoundKind::AllPairs
             | BoundKind::Trace
+            | BoundKind::Cholesky
             | BoundKind::Frobenius
             | BoundKind::Diagonal
             | BoundKind::Unknown => 0.0,
@@ -137,7 +140,7 @@ impl BoundKind {
     /// Returns how sure the bound is.
     pub fn confidence(self) -> Confidence {
         match self {
-            BoundKind::AllPairs | BoundKind::Trace | BoundKind::Frobenius => Confidence::Theorem,
+            BoundKind::AllPairs | BoundKind::Trace | BoundKind::Cholesky | BoundKind::Frobenius => Confidence::Theorem,
             BoundKind::Diagonal | BoundKind::Unknown => Confidence::Estimate,
             BoundKind::Probes { failure } => Confidence::Probability { failure },
         }
@@ -148,6 +151,7 @@ impl BoundKind {
         match self {
             BoundKind::AllPairs => "whole spectrum",
             BoundKind::Trace | BoundKind::Unknown => "trace",
+            BoundKind::Cholesky => "Cholesky decomposition",
             BoundKind::Frobenius => "Frobenius norm",
             BoundKind::Diagonal => "diagonal",
             BoundKind::Probes { .. } => "random probes",
@@ -169,7 +173,10 @@ impl Certificate {
         }
         let mut said = vec![Statement {
             about: About::Eigenvalues,
-            text: format!("eigenvalues accurate to {:.1e} of the largest", self.worst()),
+            text: match self.is_rigorous() {
+                true => format!("eigenvalues accurate to {:.1e} of the largest, all rounding enclosed", self.worst()),
+                false => format!("eigenvalues accurate to {:.1e} of the largest", self.worst()),
+            },
             confidence: self.rounding_confidence(),
         }];
         said.extend(self.on_directions());
@@ -177,6 +184,9 @@ impl Certificate {
             about: About::Missed,
             text: match self.kind() {
                 BoundKind::AllPairs => "all eigenpairs computed".to_string(),
+                BoundKind::Cholesky => {
+                    format!("no eigenvalue above {:.3e} missed, by a Cholesky decomposition", self.missed())
+                }
                 BoundKind::Trace | BoundKind::Frobenius | BoundKind::Unknown => {
                     format!("no eigenvalue above {:.3e} missed, by the {}", self.missed(), self.kind().name())
                 }

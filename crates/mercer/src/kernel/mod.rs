@@ -5,6 +5,7 @@
 //! `kernels/`; [`registry`] is the table of them.
 
 pub(crate) mod bind;
+mod enclosed;
 mod expr;
 mod formula;
 pub(crate) mod kernels;

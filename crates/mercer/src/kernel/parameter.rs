@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::kernels::Leaf;
+use crate::ball::Ball;
 use crate::error::{Error, Result};
 use crate::real::shortest;
 
@@ -52,6 +53,15 @@ pub(super) const OVER_SIGMA2: &str = "over_sigma2";
 pub(super) const OVER_2SIGMA2: &str = "over_2sigma2";
 
 impl Gamma {
+    /// gamma s; NaN for a rule.
+    pub(crate) fn times(self, s: Ball) -> Ball {
+        match self {
+            Gamma::OverSigma2(v) => s / v.into(),
+            Gamma::Over2Sigma2(v) => s / Ball::from(v) / 2.0.into(),
+            Gamma::Value(_) | Gamma::Median | Gamma::Scale | Gamma::PerDimension => s * self.or_nan().into(),
+        }
+    }
+
     /// The number, unless a rule has still to find it.
     pub fn number(self) -> Option<f64> {
         match self {

@@ -313,6 +313,11 @@ impl KernelPcaModel {
         &self.spectrum
     }
 
+    /// The same model with other error bounds.
+    pub(crate) fn with_certificate(self, certificate: Certificate) -> Self {
+        KernelPcaModel { certificate, ..self }
+    }
+
     /// Returns the error bounds of the eigenvalues and components.
     pub fn certificate(&self) -> &Certificate {
         &self.certificate

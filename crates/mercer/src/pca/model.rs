@@ -224,6 +224,11 @@ impl PcaModel {
         &self.spectrum
     }
 
+    /// The same model with other error bounds.
+    pub(crate) fn with_certificate(self, certificate: Certificate) -> Self {
+        PcaModel { certificate, ..self }
+    }
+
     /// Returns the error bounds of the eigenvalues and axes.
     pub fn certificate(&self) -> &Certificate {
         &self.certificate

@@ -2,7 +2,6 @@
 //! own kernels and operators.
 
 pub mod conformance;
-pub mod double_double;
 pub mod limits;
 pub mod matrices;
 pub mod naive;
@@ -10,3 +9,8 @@ pub mod ratios;
 pub mod reference;
 
 pub use crate::wire::signed_again;
+
+/// Numbers of about 31 digits.
+pub mod double_double {
+    pub use crate::ball::DoubleDouble;
+}

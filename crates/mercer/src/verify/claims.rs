@@ -161,6 +161,13 @@ impl<'a> Claims<'a> {
         self.at_most((Subject::Vectors, None), measured, claimed, moved, text);
     }
 
+    /// What rounding may have done to scores and to the total. Rigorous error bounds have no allowance for it: they are about
+    /// eigenvalues and directions alone.
+    fn rounding(&self) -> f64 {
+        let of_fit = 16.0 * f64::EPSILON * (4.0 + (self.spectrum.n() as f64).sqrt()) * self.spectrum.total();
+        if self.certificate.is_rigorous() { of_fit } else { self.certificate.rounding() }
+    }
+
     pub(super) fn residual(&mut self, j: usize, measured: f64, own: f64) {
         let claimed = self.certificate.residuals()[j] + self.certificate.rounding();
         let text = format!("PC{}: residual {measured:.1e}, claimed at most {claimed:.1e}", j + 1);
@@ -199,8 +206,10 @@ impl<'a> Claims<'a> {
                 Outcome::NotDecided
             };
             let text = format!(
-                "PC{}: eigenvalue from {lower:.9e} to {upper:.9e}, claimed from {least:.9e} to {most:.9e}",
-                j + 1
+                "PC{}: eigenvalue {value:.9e}, the exact one from {:+.1e} to {:+.1e} away, claimed -{below:.1e} to +{above:.1e}",
+                j + 1,
+                lower - value,
+                upper - value,
             );
             let (about, component) = (Subject::Eigenvalue, Some(j));
             let claim =
@@ -220,7 +229,7 @@ impl<'a> Claims<'a> {
         let Some(theirs) = self.theirs.take() else { return };
         let root = self.spectrum.eigenvalues()[j].sqrt();
         let difference = norm(&theirs.rows().zip(image).map(|(z, v)| z[j] - v / root).collect::<Vec<f64>>());
-        self.scores(j, difference, (self.certificate.rounding() + own) / root);
+        self.scores(j, difference, (self.rounding() + own) / root);
         self.theirs = Some(theirs);
     }
 
@@ -233,7 +242,7 @@ impl<'a> Claims<'a> {
     }
 
     pub(super) fn total(&mut self, measured: f64, own: f64) {
-        let (total, rounding) = (self.spectrum.total(), self.certificate.rounding());
+        let (total, rounding) = (self.spectrum.total(), self.rounding());
         // A total is a sum of as many eigenvalues as there are, each with its rounding.
         let n = self.spectrum.n() as f64;
         let (off, claimed) = match self.certificate.approximation() {

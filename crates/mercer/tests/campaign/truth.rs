@@ -1,7 +1,7 @@
 //! What is true: eigenpairs of the exact matrix of a problem, with a bound on their own error.
 
 use mercer::testing::double_double::DoubleDouble;
-use mercer::testing::reference::{self, Known, Symmetric, product};
+use mercer::testing::reference::{self, Ball, Symmetric, product};
 use mercer::{Embedding, Pca, Points};
 
 use crate::problem::{Problem, Shown, Task};
@@ -103,7 +103,7 @@ impl Truth {
         let images: Vec<Vec<DoubleDouble>> = basis.iter().map(|v| matrix.times(v)).collect();
         let small = Symmetric::from_fn(m, |i, j| {
             let entry = (product(&basis[i], &images[j]) + product(&basis[j], &images[i])) / 2.0.into();
-            Known { value: entry, error: 0.0 }
+            Ball { value: entry, error: 0.0 }
         });
         let ritz = small.eigen();
         let mix = |from: &[Vec<DoubleDouble>], by: &[DoubleDouble]| -> Vec<DoubleDouble> {
@@ -230,21 +230,21 @@ pub fn orthonormal(mut vectors: Vec<Vec<DoubleDouble>>) -> Vec<Vec<DoubleDouble>
     vectors
 }
 
-type Rows = Vec<Vec<Known>>;
+type Rows = Vec<Vec<Ball>>;
 
 fn known(x: &Points<f64>) -> Rows {
-    x.rows().map(|row| row.iter().map(|v| Known::from(*v)).collect()).collect()
+    x.rows().map(|row| row.iter().map(|v| Ball::from(*v)).collect()).collect()
 }
 
 /// Rows less their mean. The first row is subtracted before, so that what does not vary is 0 without an error.
 fn centred(mut rows: Rows) -> Rows {
-    let (n, d) = (Known::from(rows.len() as f64), rows[0].len());
+    let (n, d) = (Ball::from(rows.len() as f64), rows[0].len());
     for j in 0..d {
         let first = rows[0][j];
         rows.iter_mut().for_each(|row| row[j] = row[j] - first);
         let varies = rows.iter().any(|row| row[j].value.to_f64() != 0.0);
         if varies {
-            let mean = rows.iter().fold(Known::from(0.0), |sum, row| sum + row[j]) / n;
+            let mean = rows.iter().fold(Ball::from(0.0), |sum, row| sum + row[j]) / n;
             rows.iter_mut().for_each(|row| row[j] = row[j] - mean);
         }
     }
@@ -257,7 +257,7 @@ fn standardised(rows: Rows, center: bool) -> Rows {
     let mut rows = if center { centred(rows) } else { rows };
     let divisor = if center { (n - 1.0).max(1.0) } else { n };
     for j in 0..rows[0].len() {
-        let square = rows.iter().fold(Known::from(0.0), |sum, row| sum + row[j] * row[j]);
+        let square = rows.iter().fold(Ball::from(0.0), |sum, row| sum + row[j] * row[j]);
         if square.value.to_f64() > 0.0 {
             let scale = (square / divisor.into()).sqrt();
             rows.iter_mut().for_each(|row| row[j] = row[j] / scale);
@@ -287,20 +287,20 @@ fn features(pca: &Pca, x: &Points<f64>) -> Rows {
 }
 
 /// All monomials of a degree, weighted (MATHS.md, M4), in descending order of exponents.
-fn monomials(mut x: Vec<Known>, degree: u32, offset: f64) -> Vec<Known> {
+fn monomials(mut x: Vec<Ball>, degree: u32, offset: f64) -> Vec<Ball> {
     if offset > 0.0 {
-        x.push(Known::from(offset).sqrt());
+        x.push(Ball::from(offset).sqrt());
     }
     let mut all = Vec::new();
-    below(&x, degree, 1.0, Known::from(1.0), &mut all);
+    below(&x, degree, 1.0, Ball::from(1.0), &mut all);
     all
 }
 
 /// Monomials of the last variables: `ways` is the multinomial coefficient so far, of which the root is taken at the end.
-fn below(x: &[Known], left: u32, ways: f64, product: Known, all: &mut Vec<Known>) {
+fn below(x: &[Ball], left: u32, ways: f64, product: Ball, all: &mut Vec<Ball>) {
     if x.len() == 1 {
         let last = (0..left).fold(product, |p, _| p * x[0]);
-        all.push(last * Known::from(ways).sqrt());
+        all.push(last * Ball::from(ways).sqrt());
         return;
     }
     for take in (0..=left).rev() {
@@ -313,5 +313,5 @@ fn below(x: &[Known], left: u32, ways: f64, product: Known, all: &mut Vec<Known>
 
 /// X'X.
 fn scatter(rows: &Rows) -> Symmetric {
-    Symmetric::from_fn(rows[0].len(), |i, j| rows.iter().fold(Known::from(0.0), |sum, row| sum + row[i] * row[j]))
+    Symmetric::from_fn(rows[0].len(), |i, j| rows.iter().fold(Ball::from(0.0), |sum, row| sum + row[i] * row[j]))
 }

@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::{LeafKernel, exponential};
+use crate::ball::{Ball, exponential, gap, sum};
 use crate::error::Result;
 use crate::kernel::formula::Formula;
 use crate::kernel::parameter::{DISTANCE_GAMMA, Domain, Entry, Value};
@@ -92,6 +93,14 @@ impl LeafKernel for Chi2 {
 
     fn formula(&self) -> Formula {
         exponential::formula(self.gamma.or_nan())
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball {
+        let squares = sum(x, y, |a, b| {
+            let total = a + b;
+            if total.is_zero() { 0.0.into() } else { gap(a, b) * gap(a, b) / total }
+        });
+        exponential(self.gamma.times(squares), less_origin)
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::LeafKernel;
+use crate::ball::{Ball, dot};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::formula::Formula;
@@ -87,6 +88,14 @@ impl LeafKernel for Cosine {
 
     fn formula(&self) -> Formula {
         Formula::Statistic
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], _: bool) -> Ball {
+        let (own, other) = (dot(x, x), dot(y, y));
+        if own.is_zero() || other.is_zero() {
+            return 0.0.into();
+        }
+        dot(x, y) / (own.sqrt() * other.sqrt())
     }
 
     #[inline(always)]

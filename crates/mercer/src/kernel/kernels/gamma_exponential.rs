@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::LeafKernel;
+use crate::ball::{Ball, exponential, squared_distance};
 use crate::error::Result;
 use crate::kernel::formula::Formula;
 use crate::kernel::parameter::{Domain, Entry, LENGTH, Parameter, ParameterKind, Range, Value};
@@ -113,6 +114,17 @@ impl LeafKernel for GammaExponential {
     fn formula(&self) -> Formula {
         let length = self.length.or_nan();
         Formula::Statistic.times(1.0 / length / length).power(0.5 * self.power).times(-1.0).exp()
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball {
+        let (square, length) = (squared_distance(x, y), Ball::from(self.length.or_nan()));
+        // Of points that may be equal, no more is known than how far they are from each other at most.
+        if square.value.to_f64() <= square.error {
+            let most = (square.value.to_f64() + square.error).sqrt() / length.value.to_f64();
+            return Ball { value: if less_origin { 0.0 } else { 1.0 }.into(), error: 2.0 * most.powf(self.power) };
+        }
+        let half = Ball::from(self.power) / 2.0.into();
+        exponential((half * (square / (length * length)).ln()).exp(), less_origin)
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::{LeafKernel, exponential};
+use crate::ball::{Ball, exponential, gap, squared_distance};
 use crate::error::{Error, Result};
 use crate::kernel::formula::Formula;
 use crate::kernel::parameter::{DISTANCE_GAMMA, Domain, Entry, LENGTH, OVER_2SIGMA2, OVER_SIGMA2, Parameter, ParameterKind, Value, WIDTHS};
@@ -196,6 +197,23 @@ impl LeafKernel for Gaussian {
 
     fn formula(&self) -> Formula {
         exponential::formula(self.gamma())
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball {
+        exponential(
+            match &self.width {
+                GaussianWidth::Gamma(gamma) => gamma.times(squared_distance(x, y)),
+                GaussianWidth::Length(length) => {
+                    let length = Ball::from(length.or_nan());
+                    squared_distance(x, y) / (length * length) / 2.0.into()
+                }
+                GaussianWidth::Lengths(lengths) => {
+                    let gaps = x.iter().zip(y).zip(lengths).map(|((a, b), l)| gap(*a, *b) / (*l).into());
+                    gaps.fold(Ball::from(0.0), |sum, gap| sum + gap * gap) / 2.0.into()
+                }
+            },
+            less_origin,
+        )
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::{LeafKernel, exponential};
+use crate::ball::{Ball, exponential, gap, sum};
 use crate::error::Result;
 use crate::kernel::formula::Formula;
 use crate::kernel::parameter::{DISTANCE_GAMMA, Domain, Entry, Value};
@@ -89,6 +90,10 @@ impl LeafKernel for Laplacian {
 
     fn formula(&self) -> Formula {
         exponential::formula(self.gamma.or_nan())
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball {
+        exponential(self.gamma.times(sum(x, y, |a, b| gap(a, b).abs())), less_origin)
     }
 
     #[inline(always)]

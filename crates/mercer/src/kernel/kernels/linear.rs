@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::LeafKernel;
+use crate::ball::{Ball, dot};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::formula::Formula;
@@ -86,6 +87,10 @@ impl LeafKernel for Linear {
 
     fn formula(&self) -> Formula {
         Formula::Statistic
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], _: bool) -> Ball {
+        dot(x, y)
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::LeafKernel;
+use crate::ball::{Ball, exponential, squared_distance};
 use crate::error::Result;
 use crate::kernel::formula::Formula;
 use crate::kernel::parameter::{Domain, Entry, LENGTH, Parameter, ParameterKind, Range, Value};
@@ -212,6 +213,23 @@ impl LeafKernel for Matern {
     }
 
     /// p(a) exp(-a), less 1 for the deviation. Near 0 the two cancel: up to a = 3/2 the series is summed.
+    fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball {
+        let (square, length) = (squared_distance(x, y), Ball::from(self.length.or_nan()));
+        let times = |factor: f64| (square * factor.into()).sqrt() / length;
+        let origin = Ball::from(if less_origin { 0.0 } else { 1.0 });
+        match self.nu {
+            Nu::Half => exponential(times(1.0), less_origin),
+            Nu::ThreeHalves => {
+                let a = times(3.0);
+                (-a).exp_m1() + a * (-a).exp() + origin
+            }
+            Nu::FiveHalves => {
+                let a = times(5.0);
+                (-a).exp_m1() + (a + a * a / 3.0.into()) * (-a).exp() + origin
+            }
+        }
+    }
+
     #[inline(always)]
     fn vectors<S: Simd, T: Real>(&self, simd: S, deviation: bool) -> impl Fn(Four<S, T>) -> Four<S, T> {
         let constant = |v| vector::constant::<S, T>(simd, v);

@@ -14,6 +14,7 @@ use super::rounding::{Size, Slope};
 use super::rules::Rules;
 use super::statistic::Statistic;
 use super::tile::apply::{Raw, each};
+use crate::ball::Ball;
 use crate::error::Result;
 use crate::real::Real;
 use crate::vector::Four;
@@ -57,6 +58,10 @@ pub(crate) trait LeafKernel: Clone {
 
     /// The value as an expression.
     fn formula(&self) -> Formula;
+
+    /// k(x, y) by its definition, with a bound on its error; less its value at distance 0 if `less_origin`, for functions of
+    /// a distance.
+    fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball;
 
     /// The function that computes the value, or the deviation, of a few vectors of statistics.
     fn vectors<S: Simd, T: Real>(&self, simd: S, deviation: bool) -> impl Fn(Four<S, T>) -> Four<S, T>;
@@ -133,6 +138,10 @@ macro_rules! kernels {
             /// The value as an expression of the statistic.
             pub fn formula(&self) -> Formula {
                 match self { $(Leaf::$name(k) => k.formula()),* }
+            }
+
+            pub(crate) fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball {
+                match self { $(Leaf::$name(k) => k.ball(x, y, less_origin)),* }
             }
 
             /// Replaces the numbers of a tile of `width` columns by kernel values, or by values less the origin.

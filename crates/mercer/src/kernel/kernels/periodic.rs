@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::{LeafKernel, exponential};
+use crate::ball::{Ball, exponential, gap, sum};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::formula::Formula;
@@ -116,6 +117,14 @@ impl LeafKernel for Periodic {
 
     fn formula(&self) -> Formula {
         exponential::formula(self.gamma())
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball {
+        let sines = sum(x, y, |a, b| {
+            let sine = (gap(a, b) / self.period.into()).sin_pi();
+            sine * sine
+        });
+        exponential(sines * 2.0.into() / (Ball::from(self.length) * self.length.into()), less_origin)
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::LeafKernel;
+use crate::ball::{Ball, dot};
 use crate::error::Result;
 use crate::kernel::formula::Formula;
 use crate::kernel::parameter::{DOT_GAMMA, Domain, Entry, Parameter, ParameterKind, Range, Value};
@@ -125,6 +126,10 @@ impl LeafKernel for Polynomial {
 
     fn formula(&self) -> Formula {
         Formula::Statistic.times(self.gamma.or_nan()).plus(self.coef0).power(f64::from(self.degree))
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], _: bool) -> Ball {
+        (self.gamma.times(dot(x, y)) + self.coef0.into()).power(self.degree)
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::LeafKernel;
+use crate::ball::{Ball, exponential, squared_distance};
 use crate::error::Result;
 use crate::kernel::formula::Formula;
 use crate::kernel::parameter::{Domain, Entry, LENGTH, Parameter, ParameterKind, Range, Value};
@@ -113,6 +114,12 @@ impl LeafKernel for RationalQuadratic {
     fn formula(&self) -> Formula {
         let rate = 0.5 / (self.alpha * self.length.or_nan().powi(2));
         Formula::Statistic.times(rate).plus(1.0).power(-self.alpha)
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], less_origin: bool) -> Ball {
+        let (length, alpha) = (Ball::from(self.length.or_nan()), Ball::from(self.alpha));
+        let base = Ball::from(1.0) + squared_distance(x, y) / (length * length) / (alpha * 2.0.into());
+        exponential(alpha * base.ln(), less_origin)
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::LeafKernel;
+use crate::ball::{Ball, dot};
 use crate::error::Result;
 use crate::kernel::formula::Formula;
 use crate::kernel::parameter::{DOT_GAMMA, Domain, Entry, Parameter, ParameterKind, Range, Value};
@@ -102,6 +103,10 @@ impl LeafKernel for Sigmoid {
 
     fn formula(&self) -> Formula {
         Formula::Statistic.times(self.gamma.or_nan()).plus(self.coef0).tanh()
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], _: bool) -> Ball {
+        (self.gamma.times(dot(x, y)) + self.coef0.into()).tanh()
     }
 
     #[inline(always)]

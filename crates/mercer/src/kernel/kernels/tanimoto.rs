@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::LeafKernel;
+use crate::ball::{Ball, dot};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::formula::Formula;
@@ -87,6 +88,11 @@ impl LeafKernel for Tanimoto {
 
     fn formula(&self) -> Formula {
         Formula::Statistic
+    }
+
+    fn ball(&self, x: &[Ball], y: &[Ball], _: bool) -> Ball {
+        let (own, other, both) = (dot(x, x), dot(y, y), dot(x, y));
+        if own.is_zero() && other.is_zero() { 1.0.into() } else { both / (own + other - both) }
     }
 
     #[inline(always)]

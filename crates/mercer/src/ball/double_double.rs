@@ -30,6 +30,11 @@ impl From<f64> for DoubleDouble {
     }
 }
 
+/// 2 to a whole power between -1022 and 1023.
+fn power_of_two(exponent: f64) -> f64 {
+    f64::from_bits(((exponent + 1023.0) as u64) << 52)
+}
+
 /// a + b exactly, for any a and b.
 fn two_sum(a: f64, b: f64) -> DoubleDouble {
     let high = a + b;
@@ -141,7 +146,7 @@ impl DoubleDouble {
         let value = (self - LN_2 * n.into()).small_exp_m1() + 1.0.into();
         // In two steps, so that 2^n itself need not be a number.
         let (half, rest) = ((n / 2.0).floor(), n - (n / 2.0).floor());
-        value * half.exp2().into() * rest.exp2().into()
+        value.times_power_of_two(power_of_two(half)).times_power_of_two(power_of_two(rest))
     }
 
     /// e to this power less 1, with all digits where that is small.

@@ -1,0 +1,184 @@
+//! Certificates in which all rounding is enclosed, against eigenpairs of 28 digits.
+#![allow(missing_docs)]
+
+use mercer::certificate::{BoundKind, Confidence};
+use mercer::kernel::registry::KERNELS;
+use mercer::testing::conformance;
+use mercer::testing::double_double::DoubleDouble;
+use mercer::testing::matrices::normal;
+use mercer::testing::reference::{self, Ball, Symmetric, product};
+use mercer::{AnyModel, Certificate, Exec, Kernel, KernelPca, Landmarks, Pca, Points};
+
+/// The exact centred Gram matrix, of the kernel as the model has it.
+fn centred_gram(kernel: &Kernel, x: &Points) -> Symmetric {
+    let balls: Vec<Vec<Ball>> = x.rows().map(|row| row.iter().map(|v| Ball::from(*v)).collect()).collect();
+    Symmetric::from_fn(x.n(), |i, j| reference::kernel_up_to_centring(kernel, &balls[i], &balls[j])).centred()
+}
+
+/// The exact scatter matrix, or that of standardised columns.
+fn scatter(x: &Points, standardise: bool) -> Symmetric {
+    let n = x.n() as f64;
+    let columns: Vec<Vec<DoubleDouble>> = (0..x.d())
+        .map(|j| {
+            let column: Vec<DoubleDouble> = x.column(j).into_iter().map(DoubleDouble::from).collect();
+            let mean = column.iter().copied().sum::<DoubleDouble>() / n.into();
+            let column: Vec<DoubleDouble> = column.into_iter().map(|v| v - mean).collect();
+            let scale = (product(&column, &column) / (n - 1.0).into()).sqrt();
+            if standardise { column.into_iter().map(|v| v / scale).collect() } else { column }
+        })
+        .collect();
+    Symmetric::from_fn(x.d(), |i, j| Ball { value: product(&columns[i], &columns[j]), error: 0.0 })
+}
+
+/// Everything that the certificate says holds; returns the ratios of its bounds and the errors of the eigenvalues.
+fn check(what: &str, certificate: &Certificate, shown: &[f64], vectors: &[Vec<f64>], exact: &Symmetric) -> Vec<f64> {
+    assert!(certificate.is_rigorous(), "{what}");
+    assert!(certificate.statements().iter().all(|s| s.confidence == Confidence::Theorem), "{what}");
+    let (truth, k) = (exact.eigen(), shown.len());
+    let mut ratios = Vec::new();
+    for j in 0..k {
+        let (below, above) = certificate.enclosure(j);
+        let off = (truth.values[j] - shown[j].into()).to_f64();
+        assert!(off >= -below - truth.error && off <= above + truth.error, "{what}, {j}: {off:e} {below:e} {above:e}");
+        if off.abs() > 100.0 * truth.error {
+            ratios.push(certificate.radius(j) / off.abs());
+        }
+        let unit: Vec<DoubleDouble> = vectors[j].iter().map(|v| DoubleDouble::from(*v)).collect();
+        let length = product(&unit, &unit).sqrt();
+        let residual: DoubleDouble =
+            exact.times(&unit).iter().zip(&unit).map(|(a, u)| *a - *u * shown[j].into()).map(|r| r * r).sum();
+        let residual = (residual.sqrt() / length).to_f64();
+        assert!(residual <= certificate.residuals()[j] * (1.0 + 1e-9), "{what}, {j}: {residual:e}");
+    }
+    if let Some(next) = truth.values.get(k) {
+        assert!(next.to_f64() <= certificate.missed() + truth.error, "{what}: {:e}", next.to_f64());
+    }
+    for cluster in certificate.clusters().iter().filter(|c| c.sine < 1.0) {
+        // What of each vector lies outside of the exact space.
+        for v in &vectors[cluster.first..=cluster.last] {
+            let v: Vec<DoubleDouble> = v.iter().map(|v| DoubleDouble::from(*v)).collect();
+            let inside: DoubleDouble =
+                (cluster.first..=cluster.last).map(|i| product(&truth.vectors[i], &v)).map(|p| p * p).sum();
+            let outside = (DoubleDouble::from(1.0) - inside / product(&v, &v)).to_f64().max(0.0).sqrt();
+            assert!(outside <= cluster.sine + 1e-13, "{what}: {outside:e} {:e}", cluster.sine);
+        }
+    }
+    ratios
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+#[test]
+fn kernel_pca_of_every_kernel_is_enclosed() {
+    let mut ratios = Vec::new();
+    for entry in KERNELS {
+        let x = conformance::points(entry.domain, 3, 7);
+        for kernel in conformance::examples(entry, 3) {
+            let model = KernelPca::new(kernel.clone()).components(3).fit(&x).expect("fits");
+            let numbers = model.kernel().expect("a kernel").clone();
+            let certified = AnyModel::KernelPca(model.clone()).certify(&x, &Exec::new()).expect("certified");
+            let certificate = certified.certificate().expect("a certificate");
+            let vectors: Vec<Vec<f64>> = (0..model.components()).map(|j| model.alpha().column(j)).collect();
+            let exact = centred_gram(&numbers, &x);
+            let found = check(&kernel.to_string(), certificate, model.spectrum().eigenvalues(), &vectors, &exact);
+            assert!(certificate.worst() <= model.certificate().worst() * 1.001, "{kernel}");
+            ratios.extend(found);
+        }
+    }
+    let median = median(ratios);
+    assert!(median < 10.0, "the median of bound and error is {median}");
+}
+
+#[test]
+fn pca_is_enclosed_whatever_its_shape() {
+    let mut ratios = Vec::new();
+    let far = Points::from_fn(40, 4, |i, j| 1e7 + ((i * (j + 2)) as f64).sin() * 10f64.powi(-(j as i32)));
+    let flat = Points::from_fn(30, 3, |i, j| if j == 2 { 5.0 } else { ((i * (j + 1)) as f64).cos() });
+    for (what, x) in [
+        ("tall", normal(80, 6, 1)),
+        ("wide", normal(12, 30, 2)),
+        ("square", normal(15, 15, 3)),
+        ("far", far),
+        ("flat", flat),
+        ("tiny", Points::from_fn(30, 4, |i, j| 1e-120 * ((i * (j + 2)) as f64).sin())),
+    ] {
+        for k in [1, 3] {
+            for standardise in [false, true] {
+                if standardise && what == "flat" {
+                    continue; // the reference divides by the scale
+                }
+                let model = Pca::new().components(k).standardise(standardise).fit(&x).expect("fits");
+                let certified = AnyModel::Pca(model.clone()).certify(&x, &Exec::new()).expect("certified");
+                let certificate = certified.certificate().expect("a certificate");
+                let vectors: Vec<Vec<f64>> = model.axes().rows().map(<[f64]>::to_vec).collect();
+                let values = model.spectrum().eigenvalues();
+                ratios.extend(check(what, certificate, values, &vectors, &scatter(&x, standardise)));
+            }
+        }
+    }
+    let median = median(ratios);
+    assert!(median < 10.0, "the median of bound and error is {median}");
+}
+
+#[test]
+fn equal_eigenvalues_and_given_matrices_are_enclosed() {
+    // Four corners: two equal eigenvalues.
+    let x = Points::from_rows(&[[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]);
+    for k in [1, 2] {
+        let model = AnyModel::Pca(Pca::new().components(k).fit(&x).expect("fits"));
+        let certified = model.certify(&x, &Exec::new()).expect("certified");
+        let certificate = certified.certificate().expect("a certificate");
+        let (below, above) = certificate.enclosure(0);
+        assert!(below < 1e-14 && above < 1e-6, "{below:e} {above:e}");
+        assert_eq!(certificate.kind(), if k == 1 { BoundKind::Cholesky } else { BoundKind::AllPairs });
+        assert_eq!(certificate.clusters()[0].sine < 1.0, k == 2, "one of two equal directions is not determined");
+    }
+    let points = normal(25, 3, 8);
+    let gram = Points::from_fn(25, 25, |i, j| {
+        (-0.3 * (0..3).map(|l| (points.row(i)[l] - points.row(j)[l]).powi(2)).sum::<f64>()).exp()
+    });
+    let model = KernelPca::custom().components(4).fit_gram(&gram).expect("fits");
+    assert!(model.certificate().statements().iter().any(|s| s.confidence == Confidence::Estimate));
+    let certified = AnyModel::KernelPca(model.clone()).certify(&gram, &Exec::new()).expect("certified");
+    let exact = Symmetric::from_fn(25, |i, j| gram.row(i)[j].into()).centred();
+    let vectors: Vec<Vec<f64>> = (0..4).map(|j| model.alpha().column(j)).collect();
+    let certificate = certified.certificate().expect("a certificate");
+    check("given", certificate, model.spectrum().eigenvalues(), &vectors, &exact);
+}
+
+#[test]
+fn wrong_numbers_get_wide_bounds_and_what_is_not_possible_is_refused() {
+    let x = normal(50, 3, 4);
+    let exec = Exec::new();
+    let kernel: Kernel = "gaussian(gamma=0.5)".parse().expect("a kernel");
+    let model = KernelPca::new(kernel.clone()).components(2).fit(&x).expect("fits");
+    let mut parts = model.to_parts().expect("parts");
+    parts.eigenvalues[0] *= 1.0 + 1e-6;
+    let wrong = AnyModel::KernelPca(mercer::KernelPcaModel::from_parts(parts).expect("a model"));
+    let certified = wrong.certify(&x, &exec).expect("certified");
+    let certificate = certified.certificate().expect("a certificate");
+    assert!(certificate.radius(0) >= 0.999e-6 * model.spectrum().eigenvalues()[0]);
+    // A saved certificate says that it is rigorous.
+    let text = serde_json::to_string(certificate).expect("JSON");
+    let back: Certificate = serde_json::from_str(&text).expect("a certificate");
+    assert!(back.is_rigorous() && back == *certificate);
+
+    let refused = |model: &AnyModel, x: &Points, what: &str| {
+        let error = model.certify(x, &exec).expect_err(what);
+        assert!(error.to_string().contains(what), "{error}");
+    };
+    let exact = AnyModel::KernelPca(model);
+    refused(&exact, &normal(50, 3, 5), "not that of the fit");
+    refused(&exact, &normal(49, 3, 4), "not that of the fit");
+    let few = KernelPca::new(kernel).components(2).landmarks(Landmarks::KMeans(10)).fit(&x).expect("fits");
+    refused(&AnyModel::KernelPca(few), &x, "landmarks");
+    let embedded = Pca::new().embed(mercer::Embedding::monomials(2)).components(2).fit(&x).expect("fits");
+    refused(&AnyModel::Pca(embedded), &x, "embedding");
+    let large = normal(5001, 1, 1);
+    let model = KernelPca::new(Kernel::linear()).components(1).fit(&large).expect("fits");
+    refused(&AnyModel::KernelPca(model), &large, "at most 5000 rows");
+    assert!(exact.certify(&x, &Exec::new().memory(1000)).is_err());
+}
