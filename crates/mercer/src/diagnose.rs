@@ -204,7 +204,7 @@ fn report(mut matrix: Block, entry_error: f64) -> Result<MercerReport> {
     let check = |m: &Block| -> Result<Definiteness> {
         let values = linalg::eigenvalues(m.clone())?;
         // Centring does not reduce the rounding errors of the entries.
-        Ok(Definiteness::of(&values, rounding(n, entry_error, norm, &values)))
+        Ok(Definiteness::of(&values, rounding(n, entry_error, norm, &values).total()))
     };
     let gram = check(&matrix)?;
     centre(&mut matrix);

@@ -4,8 +4,6 @@ use std::cmp::Ordering;
 use std::iter::Sum;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::kernel::Formula;
-
 /// high + low, |low| at most half an ulp of high.
 ///
 /// ```
@@ -192,30 +190,6 @@ impl DoubleDouble {
             sum = sum + term;
         }
         if odd { -sum } else { sum }
-    }
-
-    /// The value of a formula at this number.
-    pub fn formula(self, formula: &Formula) -> Self {
-        match formula {
-            Formula::Statistic => self,
-            Formula::Times(factor, f) => self.formula(f) * (*factor).into(),
-            Formula::Plus(f, number) => self.formula(f) + (*number).into(),
-            Formula::Product(f, g) => self.formula(f) * self.formula(g),
-            Formula::Power(f, power) => self.formula(f).power(*power),
-            Formula::Root(f) => self.formula(f).sqrt(),
-            Formula::Exp(f) => self.formula(f).exp(),
-            Formula::Tanh(f) => {
-                let e = (self.formula(f) * (-2.0).into()).exp();
-                (DoubleDouble::from(1.0) - e) / (e + 1.0.into())
-            }
-        }
-    }
-
-    fn power(self, power: f64) -> Self {
-        if power.fract() == 0.0 && (0.0..64.0).contains(&power) {
-            return (0..power as u32).fold(1.0.into(), |product, _| product * self);
-        }
-        if self.high <= 0.0 { 0.0.into() } else { (self.ln() * power.into()).exp() }
     }
 }
 

@@ -11,11 +11,40 @@ use crate::linalg;
 
 /// Bounds the effect of rounding on an eigenvalue of the centred Gram matrix of n points and on the residual of its pair
 /// (MATHS.md, M25). The errors of the entries have the Frobenius norm n times `entry_error`, the entries themselves `norm`.
-pub(crate) fn rounding(n: usize, entry_error: f64, norm: f64, eigenvalues: &[f64]) -> f64 {
+pub(crate) fn rounding(n: usize, entry_error: f64, norm: f64, eigenvalues: &[f64]) -> Allowance {
     let largest = eigenvalues.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     // Centring, the reflection that takes the vector 1 away, the product that residuals are measured with.
     let around = 10.0 * f64::EPSILON + linalg::product_error(n);
-    n as f64 * entry_error + around * norm + linalg::solver_error(n) * largest
+    Allowance { of_residuals: n as f64 * entry_error + around * norm, of_solver: linalg::solver_error(n) * largest }
+}
+
+/// What rounding can have done to eigenpairs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    /// To a measured residual: the errors of the matrix and of the measurement.
+    pub(crate) of_residuals: f64,
+    /// To an eigenvalue in addition, by the decomposition.
+    pub(crate) of_solver: f64,
+}
+
+impl Allowance {
+    /// To an eigenvalue.
+    pub(crate) fn total(self) -> f64 {
+        self.of_residuals + self.of_solver
+    }
+}
+
+/// The residual r = A u - lambda u of a pair: its norm, and u.r, by which the Rayleigh quotient differs from lambda.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Residual {
+    pub(crate) norm: f64,
+    pub(crate) along: f64,
+}
+
+impl Residual {
+    pub(crate) fn of(residual: &[f64], u: &[f64]) -> Self {
+        Residual { norm: linalg::norm(residual), along: linalg::dot(residual, u) }
+    }
 }
 
 /// The same for products with a matrix that is not stored and whose entries are at most `largest`: sums over tiles,
@@ -168,21 +197,38 @@ const APART: f64 = 20.0;
 impl Certificate {
     /// For the first k of the eigenvalues of a matrix of size `size`, descending, with the residuals of their pairs. All
     /// eigenvalues that are not exactly 0 are among them.
-    pub(crate) fn of_all(eigenvalues: &[f64], size: usize, residuals: Vec<f64>, rounding: Rounding) -> Self {
-        let (k, bound) = (residuals.len(), rounding.bound);
+    pub(crate) fn of_all(
+        eigenvalues: &[f64],
+        size: usize,
+        found: Vec<Residual>,
+        allowance: Allowance,
+        confidence: Confidence,
+    ) -> Self {
+        let (k, bound, rounding) = (found.len(), allowance.total(), allowance.of_residuals);
         let missed = eigenvalues.get(k).map_or(0.0, |v| v.max(0.0) + bound);
-        let radius: Vec<f64> = residuals.iter().map(|r| r + bound).collect();
+        let residuals: Vec<f64> = found.iter().map(|r| r.norm).collect();
         let beyond = if eigenvalues.len() < size { 0.0 } else { f64::NEG_INFINITY };
         let upper = |i: usize| eigenvalues.get(i).map_or(beyond, |v| v + bound);
         let lower = |i: usize| eigenvalues[i] - bound;
+        // Temple and Kato: where no other eigenvalue is near, that of the pair is near its Rayleigh quotient.
+        let enclosed = |i: usize| {
+            let Residual { norm, along } = found[i];
+            let (size, quotient, rough) = (norm + rounding, eigenvalues[i] + along, norm + bound);
+            let above = if i > 0 { lower(i - 1) - quotient } else { f64::INFINITY };
+            let within = |gap: f64| if gap > 0.0 { size * (size / gap) } else { f64::INFINITY };
+            let alone = above > 0.0 && quotient > upper(i + 1);
+            let (down, up) = (within(above) - along + rounding, within(quotient - upper(i + 1)) + along + rounding);
+            if alone { (down.max(0.0).min(rough), up.max(0.0).min(rough)) } else { (rough, rough) }
+        };
+        let (below, above) = (0..k).map(enclosed).unzip();
         Certificate {
-            clusters: clusters(&eigenvalues[..k], &residuals, bound, lower, upper),
-            below: radius.clone(),
-            above: radius,
+            clusters: clusters(&eigenvalues[..k], &residuals, rounding, lower, upper),
+            below,
+            above,
             missed,
             kind: BoundKind::AllPairs,
-            rounding: bound,
-            rounding_is: rounding.confidence,
+            rounding,
+            rounding_is: confidence,
             passes: Passes::default(),
             scale: eigenvalues.first().map_or(0.0, |v| v.max(0.0)),
             residuals,

@@ -1,6 +1,6 @@
 //! All eigenpairs of a stored symmetric matrix.
 
-use super::sign;
+use super::{Residual, sign};
 use crate::block::Block;
 use crate::error::Result;
 use crate::exec::Exec;
@@ -14,8 +14,8 @@ pub(crate) struct Eigen {
     pub(crate) values: Vec<f64>,
     /// The first eigenvectors as columns; all n unless truncated.
     pub(crate) vectors: Block,
-    /// |A u - lambda u| of each kept pair; empty until [`Eigen::keep`].
-    pub(crate) residuals: Vec<f64>,
+    /// A u - lambda u of each kept pair; empty until [`Eigen::keep`].
+    pub(crate) residuals: Vec<Residual>,
 }
 
 impl Eigen {
@@ -69,7 +69,7 @@ impl Eigen {
             .map(|j| {
                 let (value, u) = (self.values[j], self.vectors.col(j));
                 image.col_mut(j).iter_mut().zip(u).for_each(|(a, u)| *a -= value * u);
-                linalg::norm(image.col(j))
+                Residual::of(image.col(j), u)
             })
             .collect();
         Ok(self)

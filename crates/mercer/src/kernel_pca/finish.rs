@@ -76,7 +76,8 @@ impl KernelPca {
         let centred = Centred(gram); //                                     M7  K~ = HKH
         exec.check_cancelled()?;
         let eigen = Eigen::of_operator(&centred, exec)?; //                 M8  K~ = U L U'
-        let rounding = rounding(n, entry_error.bound, norm, &eigen.values);
+        let allowance = rounding(n, entry_error.bound, norm, &eigen.values);
+        let rounding = allowance.total();
         let definiteness = Definiteness::of(&eigen.values, rounding);
         let total = definiteness.total(&eigen.values); //                   M9  tr K~, or sum |lambda| when indefinite
         let rank = eigen.values.iter().take_while(|v| **v > rounding).count();
@@ -92,7 +93,7 @@ impl KernelPca {
             weights: Weights::Vectors { vectors, means },
             grand_mean,
             tie: 2.0 * rounding,
-            certificate: Certificate::of_all(&values, n, residuals, Rounding { bound: rounding, ..entry_error }),
+            certificate: Certificate::of_all(&values, n, residuals, allowance, entry_error.confidence),
             spectrum: Spectrum {
                 eigenvalues: values[..k].to_vec(),
                 total,

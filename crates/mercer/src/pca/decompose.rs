@@ -2,6 +2,7 @@
 
 use super::Pca;
 use crate::block::Block;
+use crate::eigen::{Allowance, Residual};
 use crate::error::{ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::factor::Factor;
@@ -231,7 +232,7 @@ impl Decomposed {
 
     /// What rounding can have done to an eigenvalue and to the residual of a pair (M24): the error of the matrix, of its
     /// decomposition, and of the products that residuals are measured with.
-    pub(super) fn rounding(&self) -> f64 {
+    pub(super) fn rounding(&self) -> Allowance {
         let largest = self.eigenvalues.first().copied().unwrap_or(0.0);
         let (size, measured) = match &self.basis {
             Basis::Scatter { scatter, .. } => {
@@ -245,11 +246,11 @@ impl Decomposed {
                 (x.n().min(x.d()), error * x.square())
             }
         };
-        self.error + linalg::solver_error(size) * largest + measured
+        Allowance { of_residuals: self.error + measured, of_solver: linalg::solver_error(size) * largest }
     }
 
-    /// The first k axes and the residuals |S f - lambda f| of their eigenpairs, S = X'X.
-    pub(super) fn axes(self, k: usize) -> (Block, Vec<f64>) {
+    /// The first k axes and the residuals S f - lambda f of their eigenpairs, S = X'X.
+    pub(super) fn axes(self, k: usize) -> (Block, Vec<Residual>) {
         let values = &self.eigenvalues;
         match self.basis {
             Basis::Scatter { scatter, axes } => {
@@ -304,14 +305,14 @@ fn images(x: &Points<f64>, axes: &Block) -> (Block, Block) {
     (linalg::transposed_product(x, &linalg::product_of_points(x, axes)), Block::zeros(x.d(), axes.b()))
 }
 
-/// |S f - lambda f| of each axis, given S F in two parts.
-fn residuals(values: &[f64], axes: &Block, (high, low): (Block, Block)) -> Vec<f64> {
+/// S f - lambda f of each axis, given S F in two parts.
+fn residuals(values: &[f64], axes: &Block, (high, low): (Block, Block)) -> Vec<Residual> {
     let residual = |j: usize| {
         let entry = |i: usize| {
             let (product, error) = two_product(values[j], axes.at(i, j));
             (high.at(i, j) - product) + (low.at(i, j) - error)
         };
-        linalg::norm(&(0..axes.n()).map(entry).collect::<Vec<f64>>())
+        Residual::of(&(0..axes.n()).map(entry).collect::<Vec<f64>>(), axes.col(j))
     };
     (0..axes.b()).map(residual).collect()
 }

@@ -15,7 +15,7 @@ pub use state::PcaState;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
-use crate::eigen::{Certificate, Confidence, Rounding, sign};
+use crate::eigen::{Certificate, Confidence, sign};
 use crate::embedding::Embedding;
 use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
@@ -325,8 +325,8 @@ impl Pca {
         let total = found.total();
         // The factor of a scatter is as good as its decompositions are assumed to be.
         let confidence = if route == Route::Svd { Confidence::Estimate } else { Confidence::Theorem };
-        let rounding = found.rounding();
-        notes.extend(Spectrum::ties(&found.eigenvalues[..rank], k.min(rank), 2.0 * rounding));
+        let allowance = found.rounding();
+        notes.extend(Spectrum::ties(&found.eigenvalues[..rank], k.min(rank), 2.0 * allowance.total()));
         let discarded = found.eigenvalues[k..].iter().fold(0.0, |sum, v| sum + v);
         let all = found.eigenvalues.clone();
         let eigenvalues = all[..k].to_vec();
@@ -338,7 +338,7 @@ impl Pca {
             mean: at.mean,
             scale: at.scale,
             axes: axes.transposed().to_points(),
-            certificate: Certificate::of_all(&all, features, residuals, Rounding { bound: rounding, confidence }),
+            certificate: Certificate::of_all(&all, features, residuals, allowance, confidence),
             eigenvalues,
             total,
             discarded,

@@ -4,6 +4,7 @@
 pub use crate::ball::{Ball, Symmetric};
 use crate::ball::{DoubleDouble, ROUNDING, larger};
 use crate::kernel::Kernel;
+use crate::points::Points;
 
 /// What counts as 0 beside entries of about 1: far below rounding, and far above what has no square.
 const NOTHING: f64 = 1e-60;
@@ -44,6 +45,35 @@ pub fn kernel(kernel: &Kernel, x: &[Ball], y: &[Ball]) -> Ball {
 /// The same up to terms that centring removes (MATHS.md, M6).
 pub fn kernel_up_to_centring(kernel: &Kernel, x: &[Ball], y: &[Ball]) -> Ball {
     kernel.ball_up_to_centring(x, y)
+}
+
+/// The scatter matrix of points less their mean, or of standardised ones, in units of the second number.
+///
+/// ```
+/// use mercer::Points;
+/// use mercer::testing::reference;
+/// let (scatter, unit) = reference::scatter(&Points::from_rows(&[[1.0], [2.0], [6.0]]), false);
+/// assert_eq!(scatter.at(0, 0).to_f64() * unit, 14.0);
+/// ```
+pub fn scatter(x: &Points<f64>, standardise: bool) -> (Symmetric, f64) {
+    let n = x.n() as f64;
+    let largest = x.as_slice().iter().fold(0.0, |m, v| larger(m, v.abs()));
+    let unit = if standardise || largest == 0.0 { 1.0 } else { 2f64.powi(largest.log2().floor() as i32) };
+    let columns: Vec<Vec<DoubleDouble>> = (0..x.d())
+        .map(|j| {
+            let column: Vec<DoubleDouble> = x.column(j).into_iter().map(|v| DoubleDouble::from(v / unit)).collect();
+            let mean = column.iter().copied().sum::<DoubleDouble>() / n.into();
+            let column: Vec<DoubleDouble> = column.into_iter().map(|v| v - mean).collect();
+            let scale = (product(&column, &column) / (n - 1.0).into()).sqrt();
+            let divided = standardise && scale.to_f64() > 0.0;
+            if divided { column.into_iter().map(|v| v / scale).collect() } else { column }
+        })
+        .collect();
+    let norm: f64 = columns.iter().flatten().map(|v| v.to_f64().powi(2)).sum();
+    let entry = |i: usize, j: usize| Ball { value: product(&columns[i], &columns[j]), error: 0.0 };
+    // Means and sums of n terms, relative to values of at most about 1.
+    let error = 16.0 * n * ROUNDING * (norm + n * x.d() as f64);
+    (Symmetric::from_fn(x.d(), entry).with_error(error), unit * unit)
 }
 
 impl Symmetric {
