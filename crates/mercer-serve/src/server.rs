@@ -70,7 +70,7 @@ impl Server {
             // Of which work may wait two minutes for its turn.
             answer_within: Duration::from_secs(180),
             // Longer exact fits are replaced by landmarks.
-            fit_within: Duration::from_secs(1800),
+            fit_within: Duration::from_secs(120),
         };
         Server::with_limits(options, limits)
     }

@@ -1,6 +1,7 @@
 //! What is read, and how its input is made.
 
 mod models;
+mod page;
 mod states;
 mod tables;
 mod texts;
@@ -32,6 +33,7 @@ pub fn all() -> Vec<Box<dyn Target>> {
     targets.extend(models::targets());
     targets.extend(states::targets());
     targets.extend(texts::targets());
+    targets.extend(page::targets());
     targets
 }
 
