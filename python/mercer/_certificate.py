@@ -112,7 +112,8 @@ class Certificate:
         text, statements, sentence = model.certificate()
         facts, values, dtype = json.loads(text), model.eigenvalues, np.dtype(dtype or shown.dtype)
         cost = facts.get("approximation") or {}
-        lower, upper, residuals, spaces = _completed(facts, values, len(shown) - len(values), _smallest(model))
+        smallest = _smallest(model, facts, values)
+        lower, upper, residuals, spaces = _completed(facts, values, len(shown) - len(values), smallest)
         if len(shown) > len(values):
             sentence += f"; components from {len(values) + 1} on count as zero and have no direction"
         shown, cast = np.asarray(shown, dtype=np.float64), 0.0
@@ -131,7 +132,7 @@ class Certificate:
             failure=facts["kind"].get("failure", 0.0),
             rounding=facts["rounding"],
             rigorous=facts.get("rigorous", False),
-            passes=(facts["passes"]["swift"], facts["passes"]["exact"]),
+            passes=(facts["passes"]["f32"], facts["passes"]["f64"]),
             trace_error=cost.get("trace_error", 0.0),
             trace_share=cost["trace_error"] / cost["total"] if cost.get("total") else 0.0,
             sampled_residuals=np.array(cost.get("residuals", []), dtype=float).reshape(-1, 2),
@@ -155,7 +156,7 @@ def _completed(facts, values, more, smallest):
     lower = np.where(below > 0, np.nextafter(values - below, -np.inf), values)
     upper = np.where(above > 0, np.nextafter(values + above, np.inf), values)
     if more > 0:
-        k, missed, lowest = len(values), max(facts["missed"], facts["rounding"]), smallest - facts["rounding"]
+        k, missed, lowest = len(values), max(facts["missed"], facts["rounding"]), smallest
         # Off the space of the components, the matrix has no eigenvalue beyond this: with |R| the norm of all residuals,
         # its eigenvalues there and those of the components are together |R| away from the exact ones (Weyl).
         size = max(missed + above.sum() + (k + 1) * np.linalg.norm(residuals), -lowest)
@@ -165,10 +166,17 @@ def _completed(facts, values, more, smallest):
     return lower, upper, residuals, spaces
 
 
-def _smallest(model):
-    """Returns the smallest eigenvalue of the matrix of a model, 0 if none is negative beyond rounding."""
+def _smallest(model, facts, values):
+    """Returns a lower bound of all eigenvalues of the matrix of a model."""
+    if model.is_definite:
+        return 0.0
+    if facts.get("rigorous"):
+        return -np.inf  # it is not enclosed
     negative = model.negative if model.kind == "kernel_pca" else None
-    return negative.smallest if negative is not None else 0.0
+    smallest = negative.smallest if negative is not None else 0.0
+    # What the decomposition can have done to an eigenvalue (MATHS.md, M23).
+    largest = max(values[0] if len(values) else 0.0, -smallest)
+    return smallest - facts["rounding"] - np.finfo(float).eps * (4 + np.sqrt(model.n)) * largest
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
         found = table.reduce(partial(survey, d=table.d, size=size, seed=seed))
         if method is Method.BY_SIZE:
             wanted = self._landmark_spec(table.d, self._wanted(found.n))
-            plan = _mercer.plan(wanted, "points", found.n, table.d, self._options())
+            plan = _mercer.plan(wanted, "remote", found.n, table.d, self._options())
             method = Method.LANDMARKS if plan.uses_landmarks else Method.EXACT
         self._basis = _mercer.LandmarkBasis.choose(spec, found, self._options(draw=True))
         sums = table.reduce(landmark_state, self._basis)
@@ -250,7 +250,8 @@ class KernelPCA(Remote, _kernel_pca.KernelPCA):
         options = replace(options, threads=max(2, options.threads))
         spec = _spec.kernel_pca(self._basis.kernel, self._wanted(int(ends[-1])), tol=self._tolerance())
         try:
-            model = _mercer.fit_remote(spec, self._basis, list(facts), ready(np.vstack(first)), apply, options)
+            plan = _mercer.plan(spec, "remote", int(ends[-1]), table.d, options)
+            model = _mercer.fit_remote(spec, plan, self._basis, list(facts), ready(np.vstack(first)), apply, options)
         except BaseException:
             kept.release()
             raise

@@ -294,31 +294,13 @@ class KernelPCA(Verifiable, ByLandmarks, Estimator):
         n, d = self._shape(X)
         source, options = self._source(d), self._options()
         spec = self._points_spec(source, n)
-        if isinstance(source, _gram.Function):
-            return Plan.of(self._plan_function(spec, n, options)[0])
-        return Plan.of(_mercer.plan(spec, "points" if source.text else "gram", n, d, options))
-
-    def _plan_function(self, spec, n, options):
-        """Returns the plan for a kernel function, and whether its matrix is stored."""
-        wanted = self._wanted(n)
-        try:
-            plan = _mercer.plan(spec, "gram", n, 1, options)
-            # The matrix and a copy of it, for the check of symmetry, need memory as well.
-            if wanted is None or plan.bytes + 16 * n * n <= options.memory:
-                return plan, True
-        except MemoryError:
-            if wanted is None:
-                raise
-        return _mercer.plan(self._operator_spec(n), "operator", n, 1, options), False
+        kind = "points" if source.text else "function" if isinstance(source, _gram.Function) else "gram"
+        return Plan.of(_mercer.plan(spec, kind, n, d, options))
 
     def _points_spec(self, source, n):
         """Returns the record of what is fitted to n points. Raises an error if landmarks do not suit the kernel."""
         dense, approx = self.eigen_solver == "dense", self._approximate(source)
         return _spec.kernel_pca(source.text, self._wanted(n), tol=self._tolerance(), dense=dense, approx=approx)
-
-    def _operator_spec(self, n):
-        """Returns the record for a matrix that is not stored."""
-        return _spec.kernel_pca(None, self._wanted(n), tol=self._tolerance())
 
     def _source(self, n_features):
         params = self.kernel_params if callable(self.kernel) else None
@@ -387,8 +369,8 @@ class KernelPCA(Verifiable, ByLandmarks, Estimator):
             K = X.toarray() if sp.issparse(X) else X
             return _mercer.fit_gram(spec, _symmetric(K), _mercer.plan(spec, "gram", n, 1, options), options)
         source.probe(X)
-        plan, stored = self._plan_function(spec, n, options)
-        if stored:
+        plan = _mercer.plan(spec, "function", n, 1, options)
+        if plan.stores_matrix:
             K = source.matrix(X, X, options)
             source.check_symmetric(X, K)
             return _mercer.fit_gram(spec, _symmetric(K), plan, options)
@@ -402,7 +384,7 @@ class KernelPCA(Verifiable, ByLandmarks, Estimator):
             return images
 
         diagonal = source.diagonal(X, options)
-        return _mercer.fit_operator(self._operator_spec(n), apply, diagonal, plan, options)
+        return _mercer.fit_operator(spec, apply, diagonal, plan, options)
 
     def _keep(self, model, shape):
         """Sets the attributes from a model of the extension module, with zero eigenvalues as in scikit-learn."""

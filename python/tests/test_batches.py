@@ -562,7 +562,7 @@ def test_unsupported_options_with_landmarks_are_refused(curved):
         by_landmarks(20, fit_inverse_transform=True).partial_fit(curved)
     with pytest.raises(ValueError, match="landmarks or trace_error, not both"):
         by_landmarks(20, trace_error=0.1).fit(curved)
-    with pytest.raises(ValueError, match="dimensions of the points: 2 where 3 are expected"):
+    with pytest.raises(ValueError, match="dimensions of the points: 2; expected 3"):
         by_landmarks(curved[:, :2]).fit(curved)
     with pytest.raises(ValueError, match="Input landmarks contains NaN"):
         by_landmarks([[1.0, np.nan, 1.0]]).fit(curved)

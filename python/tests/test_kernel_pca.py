@@ -379,7 +379,7 @@ def test_invalid_kernels_are_refused_with_a_message(iris):
     for kernel, message in [
         ("rbff", "The 'kernel' parameter of KernelPCA must be a str among .* Got 'rbff' instead."),
         ("gaussian(gama=2)", "'gama' is not a parameter of gaussian; did you mean 'gamma'"),
-        ("gaussian(sigma=2)", "sigma alone has two meanings"),
+        ("gaussian(sigma=2)", "sigma has two meanings"),
         ("gaussian(gamma=-1)", "gamma > 0"),
         ("linear + ", "expected"),
     ]:

@@ -57,7 +57,7 @@ def test_records_of_another_method_are_refused(iris):
         _mercer.plan(pca, "gram", 100, 1, Exec())
     with pytest.raises(ValueError, match="not one of PCA"):
         _mercer.PcaState.start(4, kernel_pca)
-    with pytest.raises(ValueError, match="is not 'points', 'sparse', 'gram' or 'operator'"):
+    with pytest.raises(ValueError, match="is not 'points', 'sparse', 'gram', 'function', 'operator' or 'remote'"):
         _mercer.plan(kernel_pca, "cube", 100, 1, Exec())
     with pytest.raises(ValueError, match="JSON"):
         _spec.kernel_pca("linear", float("nan"))

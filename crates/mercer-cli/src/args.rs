@@ -15,7 +15,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Print only results and errors
+    /// Print no summaries and notes
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Use colours in the output

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use mercer::kernel::registry;
+use mercer::text::counted;
 use mercer::{AnyModel, Components, Fitted, Points, Spec};
 use mercer_io::{
     Column, FORMATS, FileSet, Format, Outputs, SavedModel, StagedFile, Table, TableWriter, Task, write_table,
@@ -39,11 +40,12 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     let rows = Rows::open(&args.data, run, args.stream)?;
     let spec = spec(&args.model, choice, rows.d(), run)?;
     let rows = rows.ready_for(&spec, args)?;
-    let (watch, exec) = watched(args, run, &spec, &rows, terminal)?;
     if args.explain {
-        watch.failed();
+        // A fit of points in memory keeps its passes, so that Ctrl-C loses none.
+        let exec = exec(run).keep_passes(matches!(spec, Spec::KernelPca(_)) && rows.points().is_some());
         return explain(&rows.describe_unread(), &spec, rows.plan(&spec, &exec), &exec, terminal);
     }
+    let (watch, exec) = watched(args, run, &spec, &rows, terminal)?;
     let plan = rows.plan(&spec, &exec).map_err(|e| rows.about(e)).inspect_err(|_| watch.failed())?;
     if plan.landmarks().is_some() && args.checkpoint.is_some() {
         watch.failed();
@@ -118,7 +120,11 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
         notes,
         why,
         model: rows.describe_model(&spec, &saved.model),
-        exact_hint: if rows.is_whole() { " (--approx none is exact)" } else { "" },
+        exact_hint: match (rows.is_whole(), args.model.landmarks.is_some() || args.model.trace_error.is_some()) {
+            (false, _) => "",
+            (true, false) => " (--approx none is exact)",
+            (true, true) => " (exact without --landmarks and --trace-error)",
+        },
     };
     summarise(args, &summary, &saved.model, &written, &mut *terminal.summary(to_stdout))?;
     if let Some(figure) = figure {
@@ -320,9 +326,16 @@ fn summarise(
     }
     match (args.model.components, model.components()) {
         (_, 0) => line(out, "result", "no component has variance: all points are alike to this model")?,
-        (None, found) => line(out, "chosen", format!("{found} components (-k changes it)"))?,
+        (None, found) => line(out, "chosen", format!("{} (-k changes it)", counted(found as u128, "component")))?,
         (Some(Components::Count(wanted)), found) if wanted > found => {
-            line(out, "note", format!("{wanted} components asked for, but only {found} have variance"))?;
+            line(
+                out,
+                "note",
+                format!(
+                    "{} asked for, {found} found: the others have no variance",
+                    counted(wanted as u128, "component")
+                ),
+            )?;
         }
         _ => {}
     }
@@ -348,7 +361,8 @@ fn summarise(
                 true => vec![files[files.len() - 1].clone(), "--kind".into(), "scree".into()],
             };
             let plot = mercer_view::shell(&[vec!["mercer".to_string(), "plot".into()], plot].concat());
-            line(out, "next", format!("{plot}   |   {explore}"))?;
+            line(out, "next", plot)?;
+            line(out, "or", explore)?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use mercer::certificate::{BoundKind, Passes};
 use mercer::diagnose::Definiteness;
+use mercer::text::counted;
 use mercer::{AnyModel, Certificate, Spectrum};
 use mercer_io::{FileSet, SavedModel, load_model};
 use serde_json::{Value, json};
@@ -26,10 +27,14 @@ pub(crate) fn run(args: &InfoArgs, terminal: &mut Terminal) -> Result {
     let more = if columns.len() > 8 { ", ..." } else { "" };
     line(out, "model", describe(model))?;
     let (Some(spectrum), Some(certificate)) = (model.spectrum(), model.certificate()) else {
-        line(out, "takes", format!("{} columns: {shown}{more}", columns.len()))?;
+        line(out, "takes", format!("{}: {shown}{more}", counted(columns.len() as u128, "column")))?;
         return Ok(Outcome::Done);
     };
-    line(out, "fitted to", format!("{} rows x {} columns: {shown}{more}", count(spectrum.n()), columns.len()))?;
+    line(
+        out,
+        "fitted to",
+        format!("{} rows x {}: {shown}{more}", count(spectrum.n()), counted(columns.len() as u128, "column")),
+    )?;
     line(out, "eigenvalue", eigenvalue_meaning(model))?;
     spectrum_table(model, out)?;
     let total = format!(
@@ -70,21 +75,16 @@ fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn
     let of = |i: usize| c.clusters().iter().find(|cluster| (cluster.first..=cluster.last).contains(&i));
     let rows: Vec<Vec<String>> = (0..values.len())
         .map(|i| {
-            let (below, above) = c.enclosure(i);
+            let (lower, upper) = c.interval(i, values[i]);
             let angle = match of(i) {
                 Some(k) if k.sine >= 1.0 => "not determined".to_string(),
                 Some(k) if k.first == k.last => format!("{:.1e}", k.sine),
                 Some(k) => format!("{:.1e} with {} to {}", k.sine, component(k.first), component(k.last)),
                 None => String::new(),
             };
-            let number = |v: f64| format!("{v:.9e}");
-            vec![
-                component(i),
-                number(values[i] - below),
-                number(values[i] + above),
-                format!("{:.1e}", c.residuals()[i]),
-                angle,
-            ]
+            // All digits: fewer would have to be rounded outwards.
+            let number = |v: f64| format!("{v:e}");
+            vec![component(i), number(lower), number(upper), format!("{:.1e}", c.residuals()[i]), angle]
         })
         .collect();
     table(out, &["component", "at least", "at most", "residual", "sine of angle"], &rows)?;
@@ -93,11 +93,15 @@ fn in_full(model: &AnyModel, spectrum: &Spectrum, c: &Certificate, out: &mut dyn
         _ => "eigenvalues of the centred Gram matrix",
     };
     line(out, "bounds", format!("are on the {meaning}; the allowance for rounding in them is {:.1e}", c.rounding()))?;
-    let chance = match c.kind().failure() {
-        0.0 => "certain".to_string(),
-        p => format!("but for a chance of {p:.0e}"),
+    let (missed, name) = (c.missed(), c.kind().name());
+    let missed = match c.kind() {
+        BoundKind::AllPairs => format!("none: all eigenvalues were computed; the next is at most {missed:.6e}"),
+        BoundKind::Probes { failure } => {
+            format!("no eigenvalue above {missed:.6e}, except with probability {failure:.1e}, by {name}")
+        }
+        _ => format!("no eigenvalue above {missed:.6e}, by the {name}"),
     };
-    line(out, "missed", format!("no eigenvalue above {:.6e}: {chance}, by the {}", c.missed(), c.kind().name()))?;
+    line(out, "missed", missed)?;
     let passes = c.passes();
     if passes != Passes::default() {
         line(out, "passes", format!("{} in f32 and {} in f64 over the Gram matrix", passes.f32, passes.f64))?;

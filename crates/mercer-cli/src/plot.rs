@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 
-use mercer::AnyModel;
 use mercer_io::Outputs;
 use mercer_view::{Axes, AxesOf, Figure, ImageFormat, Look, Unavailable, count, plural};
 
@@ -46,9 +45,8 @@ pub(crate) fn run(args: &PlotArgs, run: &RunArgs, terminal: &mut Terminal) -> Re
     crate::transform::check(args.output.as_deref().unwrap_or("-"))?;
     let shown = PlotInput::new(&args.shown, run)?;
     let figure = figure(args, &shown, run)?;
-    // Notes about the data only: those about the model are printed by `fit`.
-    let of_model = shown.model.as_ref().map_or(&[][..], AnyModel::notes);
-    for note in shown.notes.iter().filter(|note| !of_model.contains(note)) {
+    // Those about the model are printed by `fit`.
+    for note in &shown.notes {
         line(&mut terminal.summary(true), "note", note)?;
     }
     let in_characters = args.terminal || (args.output.is_none() && args.format.is_none() && terminal.is_terminal());

@@ -51,8 +51,7 @@ impl PlotInput {
         let model = fitted.map_err(|e| data_in.about(e))?.model;
         let scores = model.fitted_scores(&data_in.points, &exec).map_err(|e| data_in.about(e))?;
         let colour = colour(args, &data_in, &data)?;
-        let notes = [data_in.notes(), model.notes().to_vec()].concat();
-        let notes = [notes, input::hints(&data_in, args.model.scale)].concat();
+        let notes = [data_in.notes(), input::hints(&data_in, args.model.scale)].concat();
         let Input { source, points, columns, .. } = data_in;
         Ok(PlotInput {
             source,
@@ -80,7 +79,7 @@ impl PlotInput {
                 _ => (None, None),
             };
             let SavedModel { model, columns, .. } = saved;
-            let (source, notes) = (args.input.clone(), model.notes().to_vec());
+            let (source, notes) = (args.input.clone(), Vec::new());
             let (colour, plan) = (Colour::None, String::new());
             return Ok(PlotInput { source, points, columns, model: Some(model), scores, colour, notes, plan });
         };
@@ -92,7 +91,7 @@ impl PlotInput {
         let scores = saved.model.transform(&data_in.points, exec).map_err(|e| data_in.about(e))?;
         let colour = colour(args, &data_in, &data)?;
         let SavedModel { model, columns, .. } = saved;
-        let notes = [data_in.notes(), model.notes().to_vec()].concat();
+        let notes = data_in.notes();
         let Input { source, points, .. } = data_in;
         let (model, scores, plan) = (Some(model), Some(scores), String::new());
         Ok(PlotInput { source, points: Some(points), columns, model, scores, colour, notes, plan })

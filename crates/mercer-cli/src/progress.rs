@@ -52,7 +52,6 @@ impl Watch {
     /// Prepares `exec` for passes: progress when standard error is a terminal, Ctrl-C, and a journal.
     pub(crate) fn of_passes(args: &FitArgs, task: Task, quiet: bool, exec: Exec) -> Result<(Self, Exec)> {
         let checkpoint = Arc::new(match &args.checkpoint {
-            _ if args.explain => Checkpoint::in_memory(task),
             Some(folder) if args.resume => Checkpoint::resume(folder, task)?,
             Some(folder) => Checkpoint::create(folder, task)?,
             None => Checkpoint::in_memory(task),

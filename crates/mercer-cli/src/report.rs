@@ -1,5 +1,6 @@
 //! `mercer report`: a self-contained HTML page.
 
+use mercer::AnyModel;
 use mercer_io::Outputs;
 use mercer_view::{Report, ReportedFit};
 
@@ -18,7 +19,9 @@ pub(crate) fn run(args: &ReportArgs, run: &RunArgs, terminal: &mut Terminal) -> 
         message: format!("{}: a report needs a model and its data; one is missing", shown.source),
         help: Some("name the data, or a model file and its data".into()),
     })?;
-    let (notes, plan) = (shown.notes.clone(), shown.plan.clone());
+    let of_model = shown.model.as_ref().map_or(&[][..], AnyModel::notes);
+    let notes = shown.notes.iter().chain(of_model).cloned().collect();
+    let plan = shown.plan.clone();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut commands = vec![format!("mercer {}", mercer_view::shell(&words))];
     if args.shown.input == "-" || args.shown.data.as_deref() == Some("-") {

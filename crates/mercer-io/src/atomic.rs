@@ -53,6 +53,8 @@ pub fn remove_unfinished() {
 struct Unfinished {
     file: File,
     path: PathBuf,
+    /// Whether it has its final name.
+    is_renamed: bool,
 }
 
 impl Unfinished {
@@ -70,7 +72,7 @@ impl Unfinished {
                     lock(&file)?;
                     if is_at(&file, &path) {
                         live.push(path.clone());
-                        return Ok(Some(Unfinished { file, path }));
+                        return Ok(Some(Unfinished { file, path, is_renamed: false }));
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
@@ -84,15 +86,20 @@ impl Unfinished {
         Ok(None)
     }
 
-    fn rename(&self, target: &Path, live: &mut Vec<PathBuf>) -> io::Result<()> {
+    fn rename(&mut self, target: &Path, live: &mut Vec<PathBuf>) -> io::Result<()> {
         fs::rename(&self.path, target)?;
         live.retain(|path| *path != self.path);
+        self.is_renamed = true;
         Ok(())
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
+        // The name may be that of another writer by now.
+        if self.is_renamed {
+            return;
+        }
         let mut live = live();
         if let Some(at) = live.iter().position(|path| *path == self.path) {
             live.swap_remove(at);
@@ -389,7 +396,7 @@ impl Outputs {
     ///
     /// # Errors
     /// When one cannot be renamed; those before it are then in place, and each file is complete.
-    pub fn commit(self) -> Result<()> {
+    pub fn commit(mut self) -> Result<()> {
         for (path, mut bytes) in self.direct {
             let io = |e| Error::io(path.display(), "written")(e);
             let mut file = OpenOptions::new().write(true).open(&path).map_err(io)?;
@@ -398,7 +405,7 @@ impl Outputs {
         }
         let renamed = {
             let mut live = live();
-            self.staged.iter().try_for_each(|(file, path)| {
+            self.staged.iter_mut().try_for_each(|(file, path)| {
                 file.rename(path, &mut live).map_err(|e| Error::io(path.display(), "written")(e))
             })
         };
@@ -509,7 +516,7 @@ mod tests {
             outputs.stage(&path, text.into()).and_then(|()| outputs.commit())
         };
         thread::scope(|scope| {
-            let all: Vec<_> = (0..3).map(|_| scope.spawn(|| write("new"))).collect();
+            let all: Vec<_> = (0..5).map(|_| scope.spawn(|| (0..10).try_for_each(|_| write("new")))).collect();
             all.into_iter().all(|one| one.join().is_ok_and(|done| done.is_ok()))
         })
         .then_some(())

@@ -111,9 +111,10 @@ pub(crate) fn fit_operator(
     let plan = plan.0.clone();
     let op = Operator { apply, diagonal: diagonal.as_slice()?.to_vec(), raised: Arc::clone(&raised) };
     // What the function raised comes out as it was.
+    let asked = spec.0.clone();
     let fitted = work(py, &options, |exec| spec.0.run(plan, Source::Operator(&op), exec))
         .map_err(|error| raised.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error))?;
-    Ok(Model::new(fitted.model))
+    Ok(Model::of(fitted.model, asked))
 }
 
 /// Fits sparse points, by PCA.
@@ -158,8 +159,8 @@ pub(crate) fn fit_scatter(
     Ok(Model::new(AnyModel::Pca(model)))
 }
 
-/// What a fit will do and need: of n points of d dimensions ("points", "sparse"), or of the Gram matrix ("gram") or the operator
-/// ("operator") of n points.
+/// What a fit will do and need: of n points of d dimensions here ("points", "sparse") or elsewhere ("remote"), or of the Gram
+/// matrix ("gram"), the kernel function ("function") or the operator ("operator") of n points.
 #[pyfunction]
 pub(crate) fn plan(spec: PySpec, kind: &str, n: usize, d: usize, options: Options) -> PyResult<PyPlan> {
     let exec = options.exec();
@@ -168,10 +169,12 @@ pub(crate) fn plan(spec: PySpec, kind: &str, n: usize, d: usize, options: Option
         ("sparse", spec) => spec.pca()?.plan_sparse(n, d, &exec),
         ("points", spec) => spec.kernel_pca()?.plan(n, d, &exec),
         ("gram", spec) => spec.kernel_pca()?.plan_gram(n, &exec),
+        ("function", spec) => spec.kernel_pca()?.plan_function(n, &exec),
+        ("remote", spec) => spec.kernel_pca()?.plan_remote(n, d, &exec),
         ("operator", spec) => spec.kernel_pca()?.plan_op(n, &exec),
         _ => {
             return Err(PyValueError::new_err(format!(
-                "kind={kind:?} is not 'points', 'sparse', 'gram' or 'operator'"
+                "kind={kind:?} is not 'points', 'sparse', 'gram', 'function', 'operator' or 'remote'"
             )));
         }
     };

@@ -126,6 +126,16 @@ impl Model {
         Ok((spectrum.total(), spectrum.discarded(), spectrum.rank(), spectrum.is_complete()))
     }
 
+    /// Whether the exact matrix has no negative eigenvalue, by its definition.
+    #[getter]
+    fn is_definite(&self) -> bool {
+        match &self.0.model {
+            AnyModel::Pca(_) => true,
+            AnyModel::KernelPca(model) => model.kernel().is_some_and(mercer::Kernel::is_psd),
+            _ => false,
+        }
+    }
+
     /// Returns the certificate and its statements as JSON, and all of it as a sentence.
     fn certificate(&self) -> PyResult<(String, String, String)> {
         let certificate = self.0.model.certificate();

@@ -26,6 +26,12 @@ impl PyPlan {
         self.0.landmarks().is_some()
     }
 
+    /// Whether the whole matrix is stored.
+    #[getter]
+    fn stores_matrix(&self) -> bool {
+        self.0.stores_matrix()
+    }
+
     /// Why this route was chosen.
     #[getter]
     fn why(&self) -> &str {

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyType};
 use crate::array::{Array, Table, owned, points, table, with_points};
 use crate::error::python;
 use crate::model::Model;
-use crate::records::PyBlockFacts;
+use crate::records::{PyBlockFacts, PyPlan};
 use crate::run::{Options, work, work_apart};
 use crate::spec::PySpec;
 
@@ -116,8 +116,9 @@ state_of_points! {
 
         /// Returns the model of all points so far, by the route that the state was started with.
         fn finish(&self, py: Python<'_>, spec: PySpec, options: Options) -> PyResult<Model> {
-            let (spec, state) = (spec.pca()?, self.0.clone());
-            work_apart(py, &options, move |exec| spec.finish(&state, exec)).map(|m| Model::new(AnyModel::Pca(m)))
+            let (asked, spec, state) = (spec.0.clone(), spec.pca()?, self.0.clone());
+            let model = work_apart(py, &options, move |exec| spec.finish(&state, exec))?;
+            Ok(Model::of(AnyModel::Pca(model), asked))
         }
     }
 }
@@ -179,9 +180,10 @@ wrapper! {
             spec: PySpec,
             options: Options,
         ) -> PyResult<Model> {
-            let (spec, basis, state) = (spec.kernel_pca()?, self.0.clone(), state.0.clone());
+            let (asked, spec) = (spec.0.clone(), spec.kernel_pca()?);
+            let (basis, state) = (self.0.clone(), state.0.clone());
             let model = work_apart(py, &options, move |exec| spec.finish(&basis, &state, exec))?;
-            Ok(Model::new(AnyModel::KernelPca(model)))
+            Ok(Model::of(AnyModel::KernelPca(model), asked))
         }
 
         /// Returns what the driver needs of the rows of a block before the first pass.
@@ -248,16 +250,18 @@ wrapper! {
 /// Fits exact kernel PCA to rows that are not in this process. `apply(vectors, single_precision)` takes vectors, a row
 /// each, and returns their images in the same form and the Frobenius norm of the matrix.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // of Python
 pub(crate) fn fit_remote(
     py: Python<'_>,
     spec: PySpec,
+    plan: &PyPlan,
     basis: &PyLandmarkBasis,
     facts: Vec<PyRef<'_, PyBlockFacts>>,
     start: PyReadonlyArray2<'_, f64>,
     apply: Py<PyAny>,
     options: Options,
 ) -> PyResult<Model> {
-    let spec = spec.kernel_pca()?;
+    let (asked, spec, plan) = (spec.0.clone(), spec.kernel_pca()?, &plan.0);
     let facts: Vec<BlockFacts> = facts.iter().map(|facts| facts.0.clone()).collect();
     let start = owned(&start)?;
     let raised: Arc<Mutex<Option<PyErr>>> = Arc::new(Mutex::new(None));
@@ -276,7 +280,7 @@ pub(crate) fn fit_remote(
             ErrorKind::Unsupported { what, remedy: "a pass on the cluster failed; see its log".into() }.into()
         })
     };
-    let model = work(py, &options, |exec| spec.fit_remote(&basis.0, &facts, &start, &pass, exec))
+    let model = work(py, &options, |exec| spec.fit_remote(plan, &basis.0, &facts, &start, &pass, exec))
         .map_err(|error| raised.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error))?;
-    Ok(Model::new(AnyModel::KernelPca(model)))
+    Ok(Model::of(AnyModel::KernelPca(model), asked))
 }

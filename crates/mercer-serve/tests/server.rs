@@ -377,7 +377,7 @@ fn what_makes_no_sense_is_refused_in_words() {
         ("not a number", |r| r["spec"]["components"] = json!(0.95)),
         ("cannot be read", |r| r["spec"] = json!({"method": "magic"})),
         ("cannot be read", |r| r["spec"] = json!([])),
-        ("components <= min", |r| r["spec"] = json!({"method": "pca", "components": 3})),
+        ("components <= 2", |r| r["spec"] = json!({"method": "pca", "components": 3})),
         // Options that no control sets.
         ("no controls", |r| r["spec"]["approx"] = json!("none")),
         ("no controls", |r| r["spec"]["approx"] = json!({"landmarks": {"uniform": 100_000}})),

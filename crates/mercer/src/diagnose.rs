@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::block::Block;
 use crate::eigen::{check_range, rounding};
-use crate::error::Result;
+use crate::error::{Result, counted};
 use crate::exec::Exec;
 use crate::kernel::{Bound, Kernel};
 use crate::linalg;
@@ -101,11 +101,12 @@ impl fmt::Display for Definiteness {
                 self.tolerance
             );
         }
+        let share = 100.0 * self.negative_share();
+        let share = if share >= 0.1 { format!("{share:.1}") } else { format!("{share:.1e}") };
         write!(
             f,
-            "not positive semi-definite: {} negative eigenvalues down to {smallest}, {:.1} % of the sum of all magnitudes",
-            self.negative_count,
-            100.0 * self.negative_share()
+            "not positive semi-definite: {} down to {smallest}, {share} % of the sum of |lambda|",
+            counted(self.negative_count as u128, "negative eigenvalue"),
         )
     }
 }

@@ -310,7 +310,7 @@ impl fmt::Display for Error {
                 let what = if *found == 1 { what.trim_end_matches('s') } else { &what };
                 write!(f, "{found} {what}, but at least {needed} are needed")
             }
-            ErrorKind::Shape { what, found, expected } => write!(f, "{what}: {found} where {expected} are expected"),
+            ErrorKind::Shape { what, found, expected } => write!(f, "{what}: {found}; expected {expected}"),
             ErrorKind::NotFinite { what, row, column, value } => {
                 write!(f, "{what}: value {value} in row {row}, column {column} (from 0) is not finite")
             }
@@ -384,6 +384,19 @@ impl fmt::Display for Bytes {
             _ if value < 10.0 => write!(f, "{value:.1} {}", units[unit]),
             _ => write!(f, "{value:.0} {}", units[unit]),
         }
+    }
+}
+
+/// A number of things, with the right plural.
+///
+/// ```
+/// use mercer::text::counted;
+/// assert_eq!((counted(1_u32, "landmark").as_str(), counted(20_u32, "landmark").as_str()), ("1 landmark", "20 landmarks"));
+/// ```
+pub fn counted(n: impl Into<u128>, what: &str) -> String {
+    match n.into() {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
     }
 }
 

@@ -132,6 +132,7 @@ pub struct PassResult {
 /// assert!(format!("{slow:?}").contains("Scalar"));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Instructions {
     /// The best that the processor has, detected at run time.
     #[default]
@@ -158,6 +159,7 @@ pub struct Exec {
     cancel: Option<Arc<AtomicBool>>,
     progress: Option<ProgressFn>,
     journal: Option<Arc<dyn Journal>>,
+    keeps_passes: bool,
 }
 
 impl std::fmt::Debug for Exec {
@@ -184,6 +186,7 @@ impl Exec {
             cancel: None,
             progress: None,
             journal: None,
+            keeps_passes: false,
         }
     }
 
@@ -251,8 +254,18 @@ impl Exec {
         }
     }
 
+    /// Says that the results of passes will be kept, by a journal that is given later: plans count their memory.
+    pub fn keep_passes(mut self, keep: bool) -> Self {
+        self.keeps_passes = keep;
+        self
+    }
+
     pub(crate) fn has_journal(&self) -> bool {
         self.journal.is_some()
+    }
+
+    pub(crate) fn keeps_passes(&self) -> bool {
+        self.keeps_passes || self.has_journal()
     }
 
     /// Returns the result of a pass, a block of this shape: read from the journal, or computed and recorded there.

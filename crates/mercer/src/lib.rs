@@ -148,7 +148,7 @@ pub mod axes {
 /// Numbers and names as text, for messages and reports.
 pub mod text {
     pub use crate::block::fingerprint;
-    pub use crate::error::{Bytes, nearest};
+    pub use crate::error::{Bytes, counted, nearest};
     pub use crate::real::{short, shortest};
     pub use crate::wire::checksum;
 }

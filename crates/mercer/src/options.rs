@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::points::Points;
 
 /// The matrix that PCA decomposes. All routes give the same components.
@@ -152,7 +152,7 @@ impl Landmarks {
             Landmarks::Given(_) => "as given",
             Landmarks::TraceError(_) => "as many as the trace error takes",
         };
-        format!("{m} landmarks {how}")
+        format!("{} {how}", counted(m as u128, "landmark"))
     }
 }
 

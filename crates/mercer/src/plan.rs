@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::eigen::columns;
-use crate::error::{Bytes, Error, Result};
+use crate::error::{Bytes, Error, Result, counted};
 use crate::exec::Exec;
 use crate::op::pass::Grid;
 use crate::options::{Landmarks, Route};
@@ -126,6 +126,8 @@ pub struct PassPlan {
     pub expected: usize,
     /// Whether all eigenpairs of the stored matrix fit the memory, should the search show that they are needed.
     pub dense_fits: bool,
+    /// Whether passes are made over a matrix that is stored, and not over tiles or an operator.
+    pub stored: bool,
 }
 
 /// The plan of an approximation by landmarks.
@@ -163,6 +165,15 @@ pub(crate) enum Replan {
     NoDiagonal,
 }
 
+/// Why a fit by landmarks asks for another plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ReplanLandmarks {
+    /// Kernel values, or the matrix of the landmarks, are outside of what f32 can tell apart.
+    NeedsF64,
+    /// The stated trace error was not reached with this aim, whether or not there were more landmarks than before.
+    NotReached { stated: f64, reached: f64, grown: bool },
+}
+
 /// What a Gram matrix comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GramKind {
@@ -170,7 +181,7 @@ pub(crate) enum GramKind {
     Points { mapped: usize },
     /// A matrix that the user has stored.
     Matrix,
-    /// An operator of the user's.
+    /// An operator of the user's, or rows on other machines.
     Operator,
 }
 
@@ -213,8 +224,8 @@ impl Plan {
     pub(crate) fn pca(n: usize, features: u128, route: Route) -> Plan {
         let (wide, points) = (features > n as u128, n as u128);
         let (route, why) = match route {
-            Route::Auto if wide => (PlannedRoute::Gram, format!("fewer points ({n}) than features ({features})")),
-            Route::Auto => (PlannedRoute::Covariance, format!("no more features ({features}) than points ({n})")),
+            Route::Auto if wide => (PlannedRoute::Gram, format!("{n} points, {features} columns: the smaller matrix")),
+            Route::Auto => (PlannedRoute::Covariance, format!("{n} points, {features} columns: the smaller matrix")),
             Route::Covariance => (PlannedRoute::Covariance, "requested".to_string()),
             Route::Gram => (PlannedRoute::Gram, "requested".to_string()),
             Route::Svd => (PlannedRoute::Svd, "requested".to_string()),
@@ -309,7 +320,7 @@ impl Plan {
             GramKind::Operator => 0,
         };
         let expected = if pivots > 0 { 4 } else { 7 };
-        let journal = if exec.has_journal() { expected as u128 * columns as u128 * points * FLOAT } else { 0 };
+        let journal = if exec.keeps_passes() { expected as u128 * columns as u128 * points * FLOAT } else { 0 };
         let needed = prepared + vectors + factor + journal;
         let tiles = if of_points && needed < budget { Grid::new(n).all_entries() * value } else { 0 };
         let tiles = if d >= CACHE_FROM || tiles <= CACHE_UP_TO { tiles } else { 0 };
@@ -327,6 +338,7 @@ impl Plan {
                 tiles,
                 expected,
                 dense_fits,
+                stored: task.kind == GramKind::Matrix,
             }),
             why: match task.share {
                 Some(share) => format!(
@@ -360,6 +372,15 @@ impl Plan {
         Plan { route, features: self.n as u128, ..self.clone() }
     }
 
+    /// Whether the whole matrix is stored.
+    pub fn stores_matrix(&self) -> bool {
+        match &self.route {
+            PlannedRoute::Dense => true,
+            PlannedRoute::Passes(passes) => passes.stored,
+            PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd | PlannedRoute::Landmarks(_) => false,
+        }
+    }
+
     /// What belongs to a route by landmarks; `None` for exact ones.
     pub fn landmarks(&self) -> Option<&LandmarkPlan> {
         match &self.route {
@@ -382,10 +403,11 @@ impl Plan {
         let what = match self.route {
             PlannedRoute::Dense => format!("the Gram matrix of {} points with its eigenvectors", self.n),
             PlannedRoute::Passes(_) => format!("finding the leading components of {} points", self.n),
-            PlannedRoute::Landmarks(_) => format!("kernel PCA by {} landmarks", self.features),
+            PlannedRoute::Landmarks(_) => format!("kernel PCA by {}", counted(self.features, "landmark")),
             PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
                 let route = self.route.name();
-                format!("PCA of {} with {} features by the {route} route", points(self.n), self.features)
+                let (points, columns) = (points(self.n), counted(self.features, "column"));
+                format!("PCA of {points} with {columns} by the {route} route")
             }
         };
         exec.allow(self.bytes, what, remedy)?;
@@ -410,8 +432,7 @@ fn duration(seconds: f64) -> String {
 fn points(n: usize) -> String {
     match n {
         usize::MAX => "an unknown number of points".into(),
-        1 => "1 point".into(),
-        n => format!("{n} points"),
+        n => counted(n as u128, "point"),
     }
 }
 
@@ -420,10 +441,12 @@ impl fmt::Display for Plan {
         writeln!(f, "route      {} ({})", self.route.name(), self.why)?;
         match &self.route {
             PlannedRoute::Covariance | PlannedRoute::Gram | PlannedRoute::Svd => {
-                writeln!(f, "size       {}, {} features", points(self.n), self.features)?;
+                writeln!(f, "size       {}, {}", points(self.n), counted(self.features, "column"))?;
             }
-            PlannedRoute::Landmarks(_) => {
-                writeln!(f, "size       {}, at most {} landmarks", points(self.n), self.features)?;
+            PlannedRoute::Landmarks(p) => {
+                writeln!(f, "size       {}, at most {}", points(self.n), counted(p.most as u128, "landmark"))?;
+                let precision = if p.f32 { "f32 where these points allow it, else f64" } else { "f64" };
+                writeln!(f, "kernel     values with landmarks in {precision}")?;
             }
             PlannedRoute::Dense => writeln!(f, "size       {} points", self.n)?,
             PlannedRoute::Passes(p) => {

@@ -7,14 +7,14 @@ use crate::ball::{Ball, DoubleDouble, ROUNDING, Symmetric};
 use crate::block::Block;
 use crate::eigen::{Certificate, Enclosed};
 use crate::embedding::Embedding;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::{Features, Standardise};
 use crate::kernel_pca::KernelPcaModel;
 use crate::model::AnyModel;
 use crate::pca::PcaModel;
 use crate::points::{Points, PointsRef};
-use crate::real::Real;
+use crate::real::{Real, SQUARABLE};
 use crate::spec::Spec;
 
 /// The most rows of a matrix: 5,000 points of a kernel, or the smaller of points and dimensions for PCA.
@@ -174,6 +174,9 @@ fn of_pca(model: &PcaModel, x: Points<f64>, exec: &Exec) -> Result<Certificate> 
     check_pca(model.embedding(), n, d, exec)?;
     // Largest values of about 1: a power of two changes no digit, and its square divides eigenvalues exactly.
     let largest = x.as_slice().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    if largest > 0.0 && !SQUARABLE.contains(&largest) {
+        return Err(ErrorKind::Range { what: ErrorSubject::Points, magnitude: largest }.into());
+    }
     let unit = match model.is_standardised() || largest == 0.0 {
         true => 1.0,
         false => 2f64.powi(largest.log2().floor() as i32),
@@ -194,6 +197,9 @@ fn of_pca(model: &PcaModel, x: Points<f64>, exec: &Exec) -> Result<Certificate> 
     // |dS| <= 2 |X| |dX| + |dX|^2, and the rounding of the sums.
     let matrix = matrix.with_error((2.0 * size + moved) * moved * 1.01 + of_products(terms, size * size));
     exec.check_cancelled()?;
+    if !matrix.error().is_finite() {
+        return Err(unsupported("the sums have no bound on their error", "rescale the columns"));
+    }
     let axes = model.axes();
     let vectors: Vec<Vec<DoubleDouble>> = (0..axes.n()).map(|j| unit_vector(axes.row(j))).collect();
     let values: Vec<f64> = model.spectrum().eigenvalues().iter().map(|v| v / (unit * unit)).collect();

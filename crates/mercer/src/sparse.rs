@@ -162,6 +162,9 @@ impl Csr {
     }
 
     /// The columns and values that row i stores.
+    ///
+    /// # Panics
+    /// When there are not more than `i` rows.
     pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
         let at = self.offsets[i]..self.offsets[i + 1];
         (&self.indices[at.clone()], &self.values[at])

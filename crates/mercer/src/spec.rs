@@ -309,20 +309,15 @@ impl Pca {
 impl KernelPca {
     /// Two passes over the batches: a sample to choose landmarks from, then sums over all points.
     fn run_batches(&self, plan: &Plan, batches: &mut dyn Batches, exec: &Exec) -> Result<Fitted> {
-        let Some(landmarks) = plan.landmarks() else {
-            return Err(ErrorKind::Unsupported {
-                what: "exact kernel PCA needs all points in memory, and these come in batches".into(),
-                remedy: "use landmarks, or read all points".into(),
-            }
-            .into());
-        };
+        let landmarks =
+            plan.landmarks().ok_or_else(|| Error::inconsistent("a plan for batches of points is by landmarks"))?;
         let spec = self.clone().landmarks(landmarks.landmarks.clone());
         let mut survey = Survey::new(batches.d(), spec.sample_size(), 0);
         batches.each(&mut |batch| {
             spec.check_domain(batch)?; // here, where the row is known
             survey.update_any(batch, exec)
         })?;
-        // The number of points may not have been known before.
+        // Batches of an unknown number of points are planned again once they are counted.
         let basis = match survey.n() == plan.n as u64 {
             true => spec.basis_planned(landmarks, &survey, exec)?,
             false => spec.basis(&survey, exec)?,

@@ -148,7 +148,7 @@ impl Components {
 /// );
 /// # Ok::<(), mercer::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spectrum {
     pub(crate) eigenvalues: Vec<f64>,
     /// The sum of all eigenvalues, kept or not; of their magnitudes when the kernel is indefinite.
@@ -167,7 +167,8 @@ pub struct Spectrum {
 }
 
 /// The matrix whose eigenvalues a spectrum holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Matrix {
     /// X'X of PCA.
     Scatter,

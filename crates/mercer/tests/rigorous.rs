@@ -173,3 +173,55 @@ fn wrong_numbers_get_wide_bounds_and_what_is_not_possible_is_refused() {
     refused(&AnyModel::KernelPca(model), &large, "at most 5000 rows");
     assert!(exact.certify(&x, &Exec::new().memory(1000)).is_err());
 }
+
+#[test]
+fn what_is_not_known_is_not_claimed() {
+    let exec = Exec::new();
+    let refused_or_wide = |what: &str, kernel: &str, x: &Points, largest: f64| {
+        let kernel: Kernel = kernel.parse().expect("a kernel");
+        let Ok(model) = KernelPca::new(kernel).components(2).fit(x) else { return };
+        let Ok(certified) = AnyModel::KernelPca(model.clone()).certify(x, &exec) else { return };
+        let certificate = certified.certificate().expect("a certificate");
+        // The largest eigenvalue is that of the first component, or it is said that it may have been missed.
+        let found = match model.spectrum().eigenvalues().first() {
+            Some(first) => certificate.interval(0, *first).1,
+            None => 0.0,
+        };
+        let known = found.max(certificate.missed());
+        assert!(known >= largest, "{what}: {known:e} where {largest:e} is true");
+    };
+    // A quotient by a number that may be 0, times a 0.
+    let tiny = 2f64.powi(-60);
+    let x = Points::from_rows(&[[1.0, tiny], [tiny, -1.0], [2.0, 1.0], [1.0, 3.0]]);
+    refused_or_wide("nan", "linear * normalised(polynomial(gamma=1, coef0=-1, degree=1))", &x, 2.4e18);
+    // Squares that underflow.
+    let x = Points::from_fn(8, 2, |i, j| ((3 * i + 7 * j + 1) as f64).sin() * if i < 3 { 1e-170 } else { 1.0 });
+    refused_or_wide("cosine", "cosine", &x, 0.0);
+    let column = Points::from_fn(6, 2, |i, j| if j == 0 { 1.0 } else { 1e-165 * ((i + 1) as f64).sin() });
+    refused_or_wide("rational quadratic", "rational_quadratic(alpha=1, length=1e-165)", &column, 1.0);
+
+    // Fewer components: what is left out is missed, rounded upwards.
+    let x = normal(8, 2, 3);
+    let model = KernelPca::new("gaussian(gamma=0.5)".parse().expect("a kernel")).components(5).fit(&x).expect("fits");
+    let certified = AnyModel::KernelPca(model.clone()).certify(&x, &exec).expect("certified");
+    let AnyModel::KernelPca(certified) = certified else { panic!("kernel PCA stays what it is") };
+    let truth = centred_gram(model.kernel().expect("a kernel"), &x).eigen();
+    for k in 1..5 {
+        let first = certified.first(k).expect("fewer");
+        let above = (truth.values[k] - first.certificate().missed().into()).to_f64();
+        assert!(above <= truth.error, "{k}: {above:e}");
+    }
+    // Axes of zeros have no residual that says anything.
+    let model = Pca::new().components(2).fit(&normal(30, 3, 9)).expect("fits");
+    let mut parts = model.to_parts();
+    parts.axes.row_mut(1).fill(0.0);
+    if let Ok(damaged) = mercer::PcaModel::from_parts(parts) {
+        let certified = AnyModel::Pca(damaged).certify(&normal(30, 3, 9), &exec).expect("certified");
+        let certificate = certified.certificate().expect("a certificate");
+        assert!(certificate.residuals()[1] > 1.0 && certificate.clusters().iter().all(|c| c.sine >= 1.0));
+    }
+    // Too small to be squared.
+    let small = Points::from_fn(9, 2, |i, j| 1e-170 * ((i * (j + 2)) as f64).sin());
+    let model = Pca::new().components(1).fit(&normal(9, 2, 1)).expect("fits");
+    assert!(AnyModel::Pca(model).certify(&small, &exec).is_err());
+}

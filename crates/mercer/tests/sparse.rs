@@ -98,8 +98,8 @@ fn invalid_sparse_tables_are_refused_with_the_place() {
     let new = |offsets: &[usize], indices: &[u32], values: &[f64]| {
         text(Csr::new(2, 3, offsets.to_vec(), indices.to_vec(), values.to_vec()))
     };
-    assert_eq!(new(&[0, 1], &[0], &[1.0]), "row offsets of 2 sparse points: 2 where 3 are expected");
-    assert_eq!(new(&[0, 1, 1], &[0, 1], &[1.0]), "columns of the stored values: 2 where 1 are expected");
+    assert_eq!(new(&[0, 1], &[0], &[1.0]), "row offsets of 2 sparse points: 2; expected 3");
+    assert_eq!(new(&[0, 1, 1], &[0, 1], &[1.0]), "columns of the stored values: 2; expected 1");
     assert!(new(&[1, 1, 1], &[0], &[1.0]).contains("row offsets go from 1 to 1"));
     assert!(new(&[0, 1, 2], &[0], &[1.0]).contains("row offsets go from 0 to 2"));
     assert!(new(&[0, 2, 1], &[0], &[1.0]).contains("row 1 (from 0) has offsets 2 and 1"));

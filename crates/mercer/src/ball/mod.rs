@@ -14,6 +14,8 @@ pub(crate) use symmetric::larger;
 
 /// A bound on the relative error of one operation on [`DoubleDouble`]s, with room to spare.
 pub(crate) const ROUNDING: f64 = 1.0 / (1u128 << 100) as f64;
+/// What underflow can add to the error of one operation: numbers below about 1e-290 have fewer digits.
+const UNDERFLOW: f64 = 1e-320;
 /// The same for exponentials, logarithms and sines, per unit of their argument.
 const ELEMENTARY: f64 = 1e-28;
 
@@ -43,7 +45,17 @@ impl From<f64> for Ball {
 impl Ball {
     /// The result of an operation: errors of the operands, and the rounding of the result.
     fn rounded(value: DoubleDouble, error: f64) -> Self {
-        Ball { value, error: error + ROUNDING * value.to_f64().abs() }
+        Ball::of(value, error + ROUNDING * value.to_f64().abs())
+    }
+
+    /// Nothing is known if the error is not a number.
+    fn of(value: DoubleDouble, error: f64) -> Self {
+        Ball { value, error: if error.is_nan() { f64::INFINITY } else { error } }
+    }
+
+    /// The largest number it can be.
+    fn upper(self) -> f64 {
+        (self.value.to_f64() + self.error) * (1.0 + f64::EPSILON.copysign(self.value.to_f64())) + UNDERFLOW
     }
 
     /// Whether it is 0 without an error.
@@ -56,27 +68,42 @@ impl Ball {
         let (at, root) = (self.value.to_f64(), self.value.sqrt());
         // |sqrt(a) - sqrt(b)| is |a - b| / (sqrt(a) + sqrt(b)), and at most the root of |a - b|.
         let error = if at > 0.0 { self.error.sqrt().min(self.error / at.sqrt()) } else { self.error.sqrt() };
-        Ball::rounded(root, error)
+        let lost = if self.is_zero() { 0.0 } else { UNDERFLOW.sqrt().min(UNDERFLOW / at.sqrt().max(UNDERFLOW)) };
+        Ball::rounded(root, error + lost)
     }
 
     pub(crate) fn exp(self) -> Self {
         let value = self.value.exp();
-        let spread = self.error.exp_m1() + ELEMENTARY * (1.0 + self.value.to_f64().abs());
-        Ball { value, error: value.to_f64() * spread }
+        if value.to_f64() == 0.0 {
+            // No more is known than the largest it can be.
+            let most = self.upper();
+            let most =
+                if most < 700.0 { DoubleDouble::from(most).exp().to_f64() * (1.0 + 1e-12) } else { f64::INFINITY };
+            return Ball::of(value, most + UNDERFLOW);
+        }
+        let spread = exp_m1_from_above(self.error) + ELEMENTARY * (1.0 + self.value.to_f64().abs());
+        Ball::of(value, value.to_f64() * spread + UNDERFLOW)
     }
 
     /// e to a number that is not positive, less 1.
     pub(crate) fn exp_m1(self) -> Self {
+        if self.is_zero() {
+            return self;
+        }
         let value = self.value.exp_m1();
-        let spread = self.error.exp_m1();
-        Ball { value, error: spread + ELEMENTARY * value.to_f64().abs() * (1.0 + self.value.to_f64().abs()) }
+        let spread = exp_m1_from_above(self.error);
+        let own = ELEMENTARY * value.to_f64().abs() * (1.0 + self.value.to_f64().abs());
+        Ball::of(value, spread + own + UNDERFLOW)
     }
 
     /// The natural logarithm of a positive number.
     pub(crate) fn ln(self) -> Self {
         let (value, at) = (self.value.ln(), self.value.to_f64());
         let spread = if at > self.error { self.error / (at - self.error) } else { f64::INFINITY };
-        Ball { value, error: spread + ELEMENTARY * (1.0 + value.to_f64().abs()) }
+        // How far e to the power of the result is from the number: Newton steps from a bad start would show here.
+        let off = (self.value * (-value).exp() - 1.0.into()).to_f64().abs();
+        let off = if off < 0.1 { 2.0 * off } else { f64::INFINITY };
+        Ball::of(value, spread + off + ELEMENTARY * (1.0 + value.to_f64().abs()))
     }
 
     pub(crate) fn sin_pi(self) -> Self {
@@ -135,8 +162,12 @@ impl Mul for Ball {
     type Output = Self;
 
     fn mul(self, other: Self) -> Self {
+        if self.is_zero() || other.is_zero() {
+            return 0.0.into();
+        }
         let (a, b) = (self.value.to_f64().abs(), other.value.to_f64().abs());
-        Ball::rounded(self.value * other.value, a * other.error + b * self.error + self.error * other.error)
+        let error = a * other.error + b * self.error + self.error * other.error + UNDERFLOW;
+        Ball::rounded(self.value * other.value, error)
     }
 }
 
@@ -146,11 +177,21 @@ impl Div for Ball {
     fn div(self, other: Self) -> Self {
         let value = self.value / other.value;
         let below = other.value.to_f64().abs() - other.error;
-        if below <= 0.0 {
+        if below.is_nan() || below <= 0.0 {
             return Ball { value: 0.0.into(), error: f64::INFINITY };
         }
-        Ball::rounded(value, (self.error + value.to_f64().abs() * other.error) / below)
+        if self.is_zero() {
+            return self;
+        }
+        // Of the products that the quotient is corrected by, too.
+        let lost = UNDERFLOW + 8.0 * UNDERFLOW / below;
+        Ball::rounded(value, (self.error + value.to_f64().abs() * other.error) / below + lost)
     }
+}
+
+/// An upper bound of e^v - 1 for v >= 0.
+fn exp_m1_from_above(v: f64) -> f64 {
+    if v < 1.0 { v * (1.0 + v) } else { f64::INFINITY }
 }
 
 /// e to the power of -t, or the same less 1.

@@ -26,9 +26,10 @@ impl Symmetric {
         let at = |i: usize, j: usize| if i >= j { lower[i][j] } else { lower[j][i] };
         let values = (0..n * n).map(|at_ij| at(at_ij / n, at_ij % n).value).collect();
         let largest = lower.iter().flatten().map(|v| v.error).fold(0.0, larger);
-        let squares: f64 =
-            (0..n * n).map(|ij| at(ij / n, ij % n).error / largest.max(f64::MIN_POSITIVE)).map(|e| e * e).sum();
-        Symmetric { n, values, error: if largest > 0.0 { largest * squares.sqrt() } else { 0.0 } }
+        let squares: f64 = (0..n * n).map(|ij| at(ij / n, ij % n).error / largest).map(|e| e * e).sum();
+        // Of n^2 squares, added one after the other.
+        let rounded_up = 1.0 + (n * n) as f64 * f64::EPSILON;
+        Symmetric { n, values, error: if largest == 0.0 { 0.0 } else { largest * squares.sqrt() * rounded_up } }
     }
 
     /// The number of rows.
@@ -45,11 +46,14 @@ impl Symmetric {
         &self.values
     }
 
-    /// The root of the sum of the squares of all entries.
+    /// The root of the sum of the squares of all entries, from above.
     pub(crate) fn frobenius(&self) -> f64 {
         let largest = self.largest();
-        let squares: f64 = self.values.iter().map(|v| (v.to_f64() / largest.max(f64::MIN_POSITIVE)).powi(2)).sum();
-        largest * squares.sqrt()
+        if largest == 0.0 {
+            return 0.0;
+        }
+        let squares: f64 = self.values.iter().map(|v| (v.to_f64() / largest).powi(2)).sum();
+        largest * squares.sqrt() * (1.0 + self.values.len() as f64 * f64::EPSILON)
     }
 
     /// A bound on the norm of the error of the matrix; not finite where an entry is not known at all.

@@ -158,10 +158,10 @@ pub struct EigenvalueCluster {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passes {
     /// f32 passes, which come first.
-    #[serde(rename = "swift")]
+    #[serde(alias = "swift")] // in files of earlier versions
     pub f32: usize,
     /// f64 passes; the results come from the last of them.
-    #[serde(rename = "exact")]
+    #[serde(alias = "exact")]
     pub f64: usize,
 }
 
@@ -215,9 +215,11 @@ impl Certificate {
             let Residual { norm, along } = found[i];
             let (size, quotient, rough) = (norm + rounding, eigenvalues[i] + along, norm + bound);
             let above = if i > 0 { lower(i - 1) - quotient } else { f64::INFINITY };
+            // The quotient itself is within e of the exact one.
+            let (above, below) = (above - rounding, quotient - upper(i + 1) - rounding);
             let within = |gap: f64| if gap > 0.0 { size * (size / gap) } else { f64::INFINITY };
-            let alone = above > 0.0 && quotient > upper(i + 1);
-            let (down, up) = (within(above) - along + rounding, within(quotient - upper(i + 1)) + along + rounding);
+            let alone = above > 0.0 && below > 0.0;
+            let (down, up) = (within(above) - along + rounding, within(below) + along + rounding);
             if alone { (down.max(0.0).min(rough), up.max(0.0).min(rough)) } else { (rough, rough) }
         };
         let (below, above) = (0..k).map(enclosed).unzip();
@@ -317,12 +319,13 @@ impl Certificate {
 
     /// The same for a matrix that is this many times as large.
     pub(crate) fn in_units_of(mut self, unit: f64) -> Self {
+        // Rounded upwards: products may be subnormal.
+        let times = |v: &mut f64| *v = if *v > 0.0 { (*v * unit).next_up() } else { *v };
         for list in [&mut self.residuals, &mut self.below, &mut self.above] {
-            list.iter_mut().for_each(|v| *v *= unit);
+            list.iter_mut().for_each(times);
         }
-        for number in [&mut self.missed, &mut self.rounding, &mut self.scale] {
-            *number *= unit;
-        }
+        [&mut self.missed, &mut self.rounding].into_iter().for_each(times);
+        self.scale *= unit;
         self
     }
 
@@ -331,7 +334,7 @@ impl Certificate {
         if k >= self.residuals.len() {
             return self;
         }
-        self.missed = self.missed.max(eigenvalues[k] + self.above[k]);
+        self.missed = self.missed.max(self.interval(k, eigenvalues[k]).1);
         self.clusters.retain(|c| c.first < k);
         if let Some(last) = self.clusters.last_mut().filter(|c| c.last >= k) {
             // A part of the space of a cluster is not determined.

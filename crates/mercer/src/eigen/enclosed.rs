@@ -23,7 +23,7 @@ const STEPS: usize = 40;
 pub(crate) struct Enclosed<'a> {
     /// The eigenvalues, descending, as they are shown.
     pub(crate) values: &'a [f64],
-    /// Their vectors, of length 1 up to [`ROUNDING`].
+    /// Their vectors, of length 1 up to n times [`ROUNDING`].
     pub(crate) vectors: &'a [Vec<DoubleDouble>],
     /// The products of A with them.
     pub(crate) images: &'a [Vec<DoubleDouble>],
@@ -98,7 +98,7 @@ impl Enclosed<'_> {
             let smaller = if j + 1 < p { quotients[j + 1] + eta } else { next + rounded };
             let larger = if j > 0 { quotients[j - 1] - eta } else { f64::INFINITY };
             let square = found.of_quotient.powi(2) * ROUNDED_UP;
-            if j < p && smaller < rho && rho < larger {
+            if j < p && rho == quotients[j] && smaller < rho && rho < larger {
                 // Temple and Kato: no other eigenvalue lies between.
                 let room = |gap: f64| (gap - rounded).max(f64::MIN_POSITIVE);
                 let (down, up) = (square / room(larger - rho), square / room(rho - smaller));
@@ -143,13 +143,15 @@ impl Enclosed<'_> {
     /// The vectors are not even roughly orthonormal, as in a damaged file: eigenvalues exist near the values, and that is all.
     fn nothing_known(&self, measured: &[Measured], passes: Passes) -> Certificate {
         let norm = self.matrix.frobenius() * ROUNDED_UP + self.matrix.error();
-        let residuals: Vec<f64> = measured.iter().map(|m| m.of_shown).collect();
         let far: Vec<f64> = self.values.iter().map(|v| (norm + v.abs()) * ROUNDED_UP).collect();
+        // A vector of zeros has no residual that says anything, and no direction is known.
+        let is_zero = |j: usize| self.vectors[j].iter().all(|v| v.to_f64() == 0.0);
+        let residual = |(j, m): (usize, &Measured)| if is_zero(j) { far[j] } else { m.of_shown };
         let bounds = EnclosedBounds {
-            for_angles: residuals.clone(),
+            residuals: measured.iter().enumerate().map(residual).collect(),
+            for_angles: vec![f64::INFINITY; far.len()],
             below: far.clone(),
             above: far,
-            residuals,
             missed: norm,
             kind: BoundKind::Frobenius,
         };

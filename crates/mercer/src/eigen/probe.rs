@@ -15,7 +15,7 @@ use crate::rng::Rng;
 /// Number of probes.
 pub(super) const PROBES: usize = 4;
 /// The least component of a probe along a given direction that the bound assumes (eps above).
-const SHARE: f64 = 0.04;
+const SHARE: f64 = 0.0396;
 
 /// The probability that the bound does not hold: that the component of every probe is smaller.
 pub(crate) fn failure() -> f64 {

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::certificate::Certificate;
+use crate::error::counted;
 
 /// How sure a statement of a certificate is.
 ///
@@ -231,7 +232,10 @@ impl Certificate {
         };
         let mut said = vec![Statement {
             about: About::Approximation,
-            text: format!("approximate ({landmarks} landmarks): {lost:.1e} of the variance is lost, {bound}"),
+            text: format!(
+                "approximate ({}): {lost:.1e} of the variance is lost, {bound}",
+                counted(landmarks as u128, "landmark")
+            ),
             confidence: self.rounding_confidence(),
         }];
         let (rows, sure, k) = (a.sampled, 100.0 * a.confidence, a.residuals.len());

@@ -330,7 +330,7 @@ mod tests {
         says("gaussian(gama=1)", "did you mean 'gamma'?");
         says("gaussian(gamma=-1)", "gaussian: gamma = -1; expected gamma > 0");
         says("gaussian(sigma=2)", "over_2sigma2=S for exp(-d2/(2 S))");
-        says("gaussian(gamma=1, over_sigma2=2)", "one of them alone");
+        says("gaussian(gamma=1, over_sigma2=2)", "give one of them");
         says("polynomial(gamma=median)", "scale, 1/d");
         says("polynomial(degree=2.5)", "whole number");
         says("matern(nu=7)", "1/2, 3/2, 5/2");
@@ -340,7 +340,7 @@ mod tests {
         says("linear)", "position 6");
         says("gaussian(gamma=1", "expected ')'");
         says("", "expected a kernel name");
-        says("linear(gamma=1)", "takes none");
+        says("linear(gamma=1)", "linear has no parameters");
         says(&"(".repeat(100_000), "64 levels");
         says("gaussian(gamma=nan)", "gamma > 0");
         says("gaussian(length=[1, -2])", "length > 0");

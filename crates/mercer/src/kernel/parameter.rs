@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::kernels::Leaf;
 use crate::ball::Ball;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::real::shortest;
 
 /// The factor gamma of a kernel, or the rule that finds it from the data.
@@ -352,7 +352,11 @@ impl Arguments<'_> {
         match given[..] {
             [] => Ok(None),
             [one] => Ok(Some(one)),
-            _ => Err(Error::parameter(self.entry.name, what, given.join(" and "), "one of them alone")),
+            _ => {
+                let what =
+                    format!("{}: {} are both given, and each is the {what}", self.entry.name, given.join(" and "));
+                Err(ErrorKind::Unsupported { what, remedy: "give one of them".into() }.into())
+            }
         }
     }
 

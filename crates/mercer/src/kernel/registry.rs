@@ -41,17 +41,17 @@ pub(crate) fn build(name: &str, given: &[(String, String)]) -> Result<Leaf> {
 
 fn unknown_parameter(entry: &Entry, name: &str) -> Error {
     if name.starts_with("sigma") && entry.name == "gaussian" {
-        let constraint = format!(
-            "{OVER_SIGMA2}=S for exp(-d2/S), {OVER_2SIGMA2}=S for exp(-d2/(2 S)), or gamma; sigma alone has two meanings"
+        let what = format!(
+            "gaussian: {name} has two meanings; use {OVER_SIGMA2}=S for exp(-d2/S), {OVER_2SIGMA2}=S for exp(-d2/(2 S)), or gamma"
         );
-        return Error::parameter(entry.name, "width", name, constraint);
+        return ErrorKind::Unsupported { what, remedy: "as in gaussian(over_sigma2=2)".into() }.into();
     }
     ErrorKind::UnknownName {
         what: format!("parameter of {}", entry.name),
         name: name.into(),
         nearest: nearest(name, entry.parameters.iter().map(|p| p.name)),
         known: match entry.parameters {
-            [] => vec![format!("{} takes none", entry.name)],
+            [] => vec![format!("none: {} has no parameters", entry.name)],
             some => some.iter().map(|p| p.name.to_string()).collect(),
         },
     }

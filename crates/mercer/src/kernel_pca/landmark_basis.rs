@@ -11,6 +11,7 @@ use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch}
 use crate::kernel::{Bound, Choice};
 use crate::linalg;
 use crate::op::{Gram, SymOp};
+use crate::plan::{LandmarkPlan, ReplanLandmarks};
 use crate::points::Points;
 use crate::real::check_found;
 use crate::wire::{Reader, Writer, damaged};
@@ -67,7 +68,7 @@ impl LandmarkBasis {
         standardise: Option<Standardise>,
         landmarks: Points<f64>,
         (sampled, about): (Points<f64>, &Points<f64>),
-        f32: bool,
+        mut plan: LandmarkPlan,
         exec: &Exec,
     ) -> Result<Self> {
         refuse_indefinite(bound.kernel())?;
@@ -84,11 +85,13 @@ impl LandmarkBasis {
         for (j, value) in values.iter().take(r).enumerate() {
             map.col_mut(j).iter_mut().for_each(|v| *v /= value.sqrt());
         }
-        let f32 = f32 && least(RAW_F32);
+        if plan.f32 && !least(RAW_F32) {
+            plan = plan.again(ReplanLandmarks::NeedsF64);
+        }
         let mut points = landmarks.into_vec();
         points.extend(sampled.as_slice());
         let points = Points::new(points, m + sampled.n(), bound.d())?;
-        Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, f32))
+        Ok(LandmarkBasis::put_together(bound, standardise, points, m, shift, map, mapped, plan.f32))
     }
 
     #[allow(clippy::too_many_arguments)]

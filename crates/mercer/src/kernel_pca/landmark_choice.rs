@@ -2,7 +2,7 @@
 
 use super::landmark_basis::LandmarkBasis;
 use super::landmark_state::LandmarkState;
-use super::planning::{MOST_SAMPLE, room};
+use super::planning::MOST_SAMPLE;
 use super::{KernelPca, KernelPcaModel};
 use crate::eigen::Approximation;
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::kernel::Bound;
 use crate::landmarks;
 use crate::options::{Approx, Landmarks, MOST_GROWN};
 use crate::pca::Pca;
-use crate::plan::{LandmarkPlan, PlannedRoute};
+use crate::plan::{LandmarkPlan, ReplanLandmarks};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::rng::Rng;
@@ -54,10 +54,10 @@ impl KernelPca {
     pub fn basis(&self, survey: &Survey, exec: &Exec) -> Result<LandmarkBasis> {
         survey.sample().view().check(2)?;
         let n = usize::try_from(survey.n()).unwrap_or(usize::MAX);
-        match self.plan_landmarks(n, survey.d(), exec)?.route {
-            PlannedRoute::Landmarks(plan) => self.basis_planned(&plan, survey, exec),
-            _ => Err(Error::inconsistent("landmarks are planned by another route")),
-        }
+        let plan = self.plan_landmarks(n, survey.d(), exec)?;
+        let landmarks =
+            plan.landmarks().ok_or_else(|| Error::inconsistent("landmarks are planned by another route"))?;
+        self.basis_planned(landmarks, survey, exec)
     }
 
     /// As [`KernelPca::basis`], as planned for as many points as the survey has counted.
@@ -72,7 +72,7 @@ impl KernelPca {
         let sample = Standardise::apply(standardise.as_ref(), sample.view());
         exec.run(|| {
             let bound = Bound::new(kernel, &sample)?;
-            self.basis_of(bound, standardise, &sample, plan, exec)
+            self.basis_of(bound, standardise, &sample, plan.clone(), exec)
         })
     }
 
@@ -82,7 +82,7 @@ impl KernelPca {
         bound: Bound,
         standardise: Option<Standardise>,
         sample: &Points<f64>,
-        plan: &LandmarkPlan,
+        mut plan: LandmarkPlan,
         exec: &Exec,
     ) -> Result<LandmarkBasis> {
         let landmarks = &plan.landmarks;
@@ -102,7 +102,7 @@ impl KernelPca {
             Landmarks::RpCholesky(_) if m >= rest => from,
             Landmarks::RpCholesky(_) => landmarks::pivots(&bound, &from, m, 0.0, &mut rng, exec)?,
             Landmarks::TraceError(share) => {
-                let most = m.min(rest).min(room(rest, exec));
+                let most = m.min(rest).min(plan.most);
                 landmarks::pivots(&bound, &from, most, MARGIN * share * centred_share(&bound, &from), &mut rng, exec)?
             }
             Landmarks::Given(points) => {
@@ -112,8 +112,10 @@ impl KernelPca {
         };
         let chosen = if chosen.n() > 0 { chosen } else { Points::from_fn(1, sample.d(), |_, j| sample.row(0)[j]) };
         let square = chosen.rows().map(|r| crate::linalg::dot(r, r)).fold(0.0, f64::max);
-        let f32 = plan.f32 && bound.allows_f32(square) && !bound.uses_deviations();
-        LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), f32, exec)
+        if plan.f32 && (!bound.allows_f32(square) || bound.uses_deviations()) {
+            plan = plan.again(ReplanLandmarks::NeedsF64);
+        }
+        LandmarkBasis::new(bound, standardise, chosen, (sampled, sample), plan, exec)
     }
 
     /// Fits points in memory: the same two passes and, for a stated trace error, more landmarks until it is reached.
@@ -136,7 +138,7 @@ impl KernelPca {
             let size = PER_LANDMARK * count.min(MOST_GROWN);
             let size = (size.clamp(LEAST_SAMPLE, MOST_SAMPLE.max(count)) + SAMPLED).min(x.n());
             let sample = Standardise::apply(standardise.as_ref(), shuffled(x, size, exec.seed_value()).view());
-            let basis = self.basis_of(bound.clone(), standardise.clone(), &sample, &plan, exec)?;
+            let basis = self.basis_of(bound.clone(), standardise.clone(), &sample, plan.clone(), exec)?;
             let mut state = LandmarkState::new(&basis);
             state.update(&basis, x, exec)?;
             let model = self.finish(&basis, &state, exec)?;
@@ -146,13 +148,12 @@ impl KernelPca {
                 return Ok(model);
             }
             let m = basis.landmarks();
-            let most = MOST_GROWN.min(room(sample.n(), exec)).min(sample.n() - SAMPLED.min(sample.n()));
+            let most = plan.most.min(sample.n() - SAMPLED.min(sample.n()));
             if m >= most || *share <= landmarks::LEAST_SHARE {
                 return Ok(model); // with a note that it is not reached
             }
-            // If the last attempt added no landmark, the aim is lowered a thousandfold, so that the loop ends soon.
-            let closer = if m > before { (0.7 * stated / reached).min(0.7) } else { 1e-3 };
-            (plan.landmarks, before) = (Landmarks::TraceError(share * closer), m);
+            plan = plan.again(ReplanLandmarks::NotReached { stated, reached, grown: m > before });
+            before = m;
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::exec::Exec;
 use crate::kernel::Kernel;
 use crate::kernel::tile::mapped_dimensions;
 use crate::options::{Approx, Landmarks, MOST_GROWN};
-use crate::plan::{GramKind, PassPlan, PassTask, Plan, PlannedRoute, Replan};
+use crate::plan::{GramKind, LandmarkPlan, PassPlan, PassTask, Plan, PlannedRoute, Replan, ReplanLandmarks};
 use crate::spectrum::Components;
 
 /// Up to this many points all eigenpairs are computed; for a matrix or an operator of the user's, which may have
@@ -84,14 +84,17 @@ impl KernelPca {
         self.exact_plan(Shape { n, d: 1, kind: GramKind::Operator }, exec)
     }
 
-    /// What fitting n points of d dimensions that come in batches will do and need: landmarks, unless exact components
-    /// are asked for.
+    /// What fitting n points of d dimensions that come in batches will do and need: landmarks.
     ///
     /// # Errors
-    /// As [`KernelPca::plan`].
+    /// As [`KernelPca::plan`], and when nothing but exact components will do.
     pub fn plan_batches(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
         match &self.approx {
-            Approx::None => self.plan(n, d, exec),
+            Approx::None => Err(ErrorKind::Unsupported {
+                what: "exact kernel PCA needs all points in memory, and these come in batches".into(),
+                remedy: "use landmarks, or read all points".into(),
+            }
+            .into()),
             Approx::Auto | Approx::Landmarks(_) => self.plan_landmarks(n, d, exec),
         }
     }
@@ -150,9 +153,10 @@ impl KernelPca {
             _ if self.dense => (usize::MAX, "requested"),
             GramKind::Matrix | GramKind::Operator => (DENSE_UP_TO_GIVEN, "few points"),
             GramKind::Points { .. } if psd || !fits || n <= DENSE_UP_TO => (DENSE_UP_TO, "few points"),
-            GramKind::Points { .. } => {
-                (ALL_EIGENVALUES_UP_TO, "the kernel may have negative eigenvalues, and all of them can be computed")
-            }
+            GramKind::Points { .. } => (
+                ALL_EIGENVALUES_UP_TO,
+                "the kernel may have negative eigenvalues, and points are few enough to compute all",
+            ),
         };
         let plan = match self.components.first_count() {
             None => dense("all components are requested".into()),
@@ -168,19 +172,59 @@ impl KernelPca {
         plan.allow(exec, remedy)
     }
 
-    /// The plan for rows that lie elsewhere, which are never stored here: passes, in f32 if these rows allow it.
-    pub(super) fn remote_plan(&self, n: usize, d: usize, f32: bool, exec: &Exec) -> Result<Plan> {
+    /// What fitting n points of d dimensions on other machines will do and need here: passes over pairs of blocks, or
+    /// landmarks.
+    ///
+    /// # Errors
+    /// As [`KernelPca::plan`].
+    pub fn plan_remote(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        let landmarks =
+            |why: &str| self.landmark_plan(self.shape_of_points(n, d)?, self.landmarks_for(exec), why, exec);
+        match &self.approx {
+            Approx::None => self.remote_passes(n, d, exec),
+            Approx::Landmarks(_) => landmarks("requested"),
+            Approx::Auto => match self.remote_passes(n, d, exec) {
+                Ok(plan) if plan.flops <= MUCH_WORK => Ok(plan),
+                Ok(plan) => landmarks(&format!("exact components take about {:.0e} operations", plan.flops)),
+                Err(e) => match e.kind() {
+                    ErrorKind::Memory { needed, .. } => landmarks(&format!("exact components need {}", Bytes(*needed))),
+                    _ => Err(e),
+                },
+            },
+        }
+    }
+
+    /// Passes over rows that are never stored here.
+    fn remote_passes(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
         self.validate()?;
         let k = match self.components.first_count() {
-            Some((k, _)) => k.min(n - 1),
-            None => n - 1,
+            Some((k, _)) => k.min(n.saturating_sub(1)),
+            None => n.saturating_sub(1),
         };
-        let task = PassTask { n, d, k, kind: GramKind::Operator, f32: f32 && self.tolerance > F32_ABOVE, share: None };
-        let mut plan = Plan::by_passes(&task, exec);
+        let f32 = self.tolerance > F32_ABOVE;
+        let mut plan = Plan::by_passes(&PassTask { n, d, k, kind: GramKind::Operator, f32, share: None }, exec);
         if let PlannedRoute::Passes(passes) = &mut plan.route {
             passes.dense_fits = false;
         }
         plan.allow(exec, "ask for fewer components, or raise the memory budget")
+    }
+
+    /// What fitting a kernel function of the user's on n points will do and need: the matrix is stored if it fits the
+    /// memory, with a copy for the check of its symmetry, or if all components are asked for.
+    ///
+    /// # Errors
+    /// As [`KernelPca::plan`].
+    pub fn plan_function(&self, n: usize, exec: &Exec) -> Result<Plan> {
+        self.refuse_kernel("a kernel function")?;
+        let stored = self.plan_gram(n, exec);
+        let copies = 16 * (n as u128).pow(2);
+        match &stored {
+            Ok(plan) if plan.bytes.saturating_add(copies) <= u128::from(exec.memory_budget()) => stored,
+            _ if self.components == Components::All => stored,
+            Ok(_) => self.plan_op(n, exec),
+            Err(e) if matches!(e.kind(), ErrorKind::Memory { .. }) => self.clone().dense(false).plan_op(n, exec),
+            Err(_) => stored,
+        }
     }
 
     /// Another plan, for a reason that a fit by `passes` has found.
@@ -220,6 +264,21 @@ impl KernelPca {
         let fits = |m: &usize| Plan::bytes_of_landmarks(*m) <= u128::from(exec.memory_budget());
         let fewer = std::iter::successors(Some(Landmarks::DEFAULT), |m| Some(m * 4 / 5));
         Landmarks::KMeans(fewer.take_while(|m| *m >= LEAST_LANDMARKS).find(fits).unwrap_or(LEAST_LANDMARKS))
+    }
+}
+
+impl LandmarkPlan {
+    /// Another plan, for a reason that a fit by this one has found.
+    pub(super) fn again(&self, reason: ReplanLandmarks) -> LandmarkPlan {
+        match (reason, &self.landmarks) {
+            (ReplanLandmarks::NeedsF64, _) => LandmarkPlan { f32: false, ..self.clone() },
+            (ReplanLandmarks::NotReached { stated, reached, grown }, Landmarks::TraceError(share)) => {
+                // If the last attempt added no landmark, the aim is lowered a thousandfold, so that the search ends soon.
+                let closer = if grown { (0.7 * stated / reached).min(0.7) } else { 1e-3 };
+                LandmarkPlan { landmarks: Landmarks::TraceError(share * closer), ..self.clone() }
+            }
+            (ReplanLandmarks::NotReached { .. }, _) => self.clone(),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::features::{Features, Standardise};
 use crate::kernel::rounding::Extent;
 use crate::kernel::tile::{self, DistanceMethod, Form, Rows};
 use crate::op::{SymOp, pass};
-use crate::plan::GramKind;
+use crate::plan::{GramKind, Plan, Replan};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 use crate::wire::{Reader, Writer, damaged};
@@ -397,7 +397,7 @@ impl Precondition for Start {
 }
 
 impl KernelPca {
-    /// Fits exact kernel PCA to rows on other machines. `pass` makes the passes there; `facts` are those of the blocks, in
+    /// Fits exact kernel PCA to rows on other machines, as planned by [`KernelPca::plan_remote`]. `pass` makes the passes there; `facts` are those of the blocks, in
     /// order; `start` has a row per point: scores of kernel PCA by the same landmarks, or an approximation of them.
     ///
     /// The model projects kernel values with all fitted points; see [`LandmarkBasis::scores_part`] for points.
@@ -406,6 +406,7 @@ impl KernelPca {
     /// As [`KernelPca::fit`], and any error of a pass.
     pub fn fit_remote(
         &self,
+        plan: &Plan,
         basis: &LandmarkBasis,
         facts: &[BlockFacts],
         start: &Points<f64>,
@@ -423,8 +424,15 @@ impl KernelPca {
         if start.n() != n {
             return Err(Error::shape("rows of the start", start.n(), n));
         }
-        let plan = self.remote_plan(n, bound.d(), bound.allows_f32(square), exec)?;
-        let mut passes = plan.passes().cloned().ok_or_else(|| Error::inconsistent("rows elsewhere need passes"))?;
+        let shape = Shape { n, d: bound.d(), kind: GramKind::Operator };
+        let by_passes = |plan: &Plan| {
+            let passes = plan.passes().filter(|_| plan.n == n).cloned();
+            passes.ok_or_else(|| Error::inconsistent("the plan is not one by passes over these rows"))
+        };
+        let mut passes = by_passes(plan)?;
+        if passes.f32 && !bound.allows_f32(square) {
+            passes = by_passes(&self.replan(shape, &passes, Replan::NeedsF64, exec)?)?;
+        }
         let f32 = passes.f32;
         let errors = bound.clone();
         // Landmarks refuse kernels that may have negative eigenvalues.
@@ -449,7 +457,7 @@ impl KernelPca {
             rounding: &rounding,
             key: crate::block::fingerprint(&facts.diagonal),
         };
-        let (shape, mut made) = (Shape { n, d: bound.d(), kind: GramKind::Operator }, (0, 0));
+        let mut made = (0, 0);
         loop {
             match self.search(&problem, &facts, &passes, &mut made, exec)? {
                 Outcome::Found(found, k) => return self.finish_found(Features::GramRow { n }, found, k, &facts),

@@ -135,10 +135,12 @@ impl KernelPca {
         let own_key = if exec.has_journal() { gram.fingerprint() } else { 0 };
         if let Some(passes) = plan.passes()
             && let Some(diagonal) = gram.diagonal(exec)?
-            && let Searched::Done(model) =
-                self.run_given(&gram, diagonal, &features, (Some(error), own_key), passes, exec)?
         {
-            return Ok(*model);
+            let shape = Shape { n: gram.n(), d: 1, kind: GramKind::Matrix };
+            match self.run_given((&gram, shape), diagonal, &features, (Some(error), own_key), passes, exec)? {
+                Searched::Done(model) => return Ok(*model),
+                Searched::Store(plan) => check_plan(&plan, gram.n())?, // it is stored already
+            }
         }
         self.finish_matrix(features, gram, error, exec)
     }
@@ -150,14 +152,17 @@ impl KernelPca {
             let features = Features::GramRow { n: op.n() };
             let error =
                 op.error().map(|norm| Rounding { bound: norm / op.n() as f64, confidence: Confidence::Theorem });
+            let shape = Shape { n: op.n(), d: 1, kind: GramKind::Operator };
             let mut plan = plan;
             if let Some(passes) = plan.passes() {
                 plan = match op.diagonal(exec)? {
-                    None => self.replan(shape_of(op), passes, Replan::NoDiagonal, exec)?,
-                    Some(diagonal) => match self.run_given(op, diagonal, &features, (error, 0), passes, exec)? {
-                        Searched::Done(model) => return Ok(*model),
-                        Searched::Store(plan) => plan,
-                    },
+                    None => self.replan(shape, passes, Replan::NoDiagonal, exec)?,
+                    Some(diagonal) => {
+                        match self.run_given((op, shape), diagonal, &features, (error, 0), passes, exec)? {
+                            Searched::Done(model) => return Ok(*model),
+                            Searched::Store(plan) => plan,
+                        }
+                    }
                 };
             }
             let matrix = op.to_matrix(exec)?;
@@ -172,7 +177,7 @@ impl KernelPca {
     /// stands beside its diagonal.
     fn run_given(
         &self,
-        op: &dyn SymOp,
+        (op, shape): (&dyn SymOp, Shape),
         diagonal: Vec<f64>,
         features: &Features,
         (entry_error, own_key): (Option<Rounding>, u64),
@@ -200,7 +205,7 @@ impl KernelPca {
                     return Ok(Searched::Done(Box::new(model)));
                 }
                 Outcome::Again(reason) => {
-                    let plan = self.replan(shape_of(op), &passes, reason, exec)?;
+                    let plan = self.replan(shape, &passes, reason, exec)?;
                     match plan.passes() {
                         Some(next) => passes = next.clone(),
                         None => return Ok(Searched::Store(plan)),
@@ -216,10 +221,6 @@ enum Searched {
     Done(Box<KernelPcaModel>),
     /// The matrix is to be stored, by this plan.
     Store(Plan),
-}
-
-fn shape_of(op: &dyn SymOp) -> Shape {
-    Shape { n: op.n(), d: 1, kind: GramKind::Operator }
 }
 
 /// Refuses a plan of other sizes, or of a route that a Gram matrix has not.

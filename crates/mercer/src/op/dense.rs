@@ -47,7 +47,7 @@ impl Dense {
     pub(crate) fn measure<'a, T: Real>(gram: impl Into<PointsRef<'a, T>>) -> Result<Self> {
         let gram = gram.into();
         if gram.n() != gram.d() {
-            return Err(Error::shape("columns of a square Gram matrix", gram.d(), gram.n()));
+            return Err(Error::shape("columns of a Gram matrix, which must be square", gram.d(), gram.n()));
         }
         let matrix = Block::from_fn(gram.n(), gram.n(), |i, j| gram.row(i)[j].to_f64());
         Dense::measure_block(matrix, T::EPSILON)

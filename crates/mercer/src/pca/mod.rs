@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::Block;
 use crate::eigen::{Certificate, Confidence, sign};
 use crate::embedding::Embedding;
-use crate::error::{Error, ErrorKind, ErrorSubject, Result};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result, counted};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::moments::{Columns, Moments};
@@ -319,7 +319,7 @@ impl Pca {
         let features = at.mean.len();
         let rank = found.rank(route, n.max(features));
         if self.whiten && k > rank {
-            notes.push(format!("whitening leaves out {} components without variance", k - rank));
+            notes.push(format!("whitening leaves out {} without variance", counted((k - rank) as u128, "component")));
             k = rank;
         }
         let total = found.total();

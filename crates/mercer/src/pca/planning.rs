@@ -68,12 +68,16 @@ impl Pca {
             }
             .into()),
             (Route::Gram, _) => gram("requested".into()),
-            _ if d <= WHOLE_UP_TO => covariance(format!("few features ({d})")),
+            (Route::Auto | Route::Covariance, _) if d <= WHOLE_UP_TO => covariance(format!("few features ({d})")),
             (Route::Covariance, _) if d <= n => covariance("requested".into()),
-            (_, None) if d <= n => covariance(format!("{many}, and no more features ({d}) than points ({n})")),
-            _ if n <= WHOLE_UP_TO => gram(format!("few points ({n})")),
-            (_, None) => gram(format!("{many}, and fewer points ({n}) than features ({d})")),
-            (_, Some(k)) => self.plan_passes(n, d, k, 0, exec),
+            (Route::Auto | Route::Covariance, None) if d <= n => {
+                covariance(format!("{many} of {n} points with {d} columns: the smaller matrix"))
+            }
+            (Route::Auto | Route::Covariance, _) if n <= WHOLE_UP_TO => gram(format!("few points ({n})")),
+            (Route::Auto | Route::Covariance, None) => {
+                gram(format!("{many} of {n} points with {d} columns: the smaller matrix"))
+            }
+            (Route::Auto | Route::Covariance, Some(k)) => self.plan_passes(n, d, k, 0, exec),
         }
     }
 
@@ -107,7 +111,7 @@ impl Pca {
                 return Ok(Plan { why: format!("all of {n} components: the last has no variance"), ..plan });
             }
         }
-        Plan::pca(n, features, self.route).allow(exec, "keep fewer dimensions or points, or raise the memory budget")
+        Plan::pca(n, features, self.route).allow(exec, "use fewer columns or points, or raise the memory budget")
     }
 
     /// Another plan, because small components lose their digits by the route of this one: the singular value
@@ -166,7 +170,7 @@ impl Pca {
         let most = features.min(n as u128);
         match self.components {
             Components::Count(k) if k as u128 > most => {
-                let constraint = format!("components <= min(points, features) = {most}");
+                let constraint = format!("components <= {most}, the smaller of points and columns");
                 Err(Error::parameter("pca", "components", k, constraint))
             }
             _ => Ok(()),

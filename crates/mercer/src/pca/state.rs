@@ -99,8 +99,9 @@ impl Pca {
         if n < needed {
             return Err(ErrorKind::TooFew { what: ErrorSubject::Points, found: n, needed }.into());
         }
-        let route = state.route();
-        self.clone().route(route).plan_features(n, columns.d() as u128, exec)?;
+        // A state has no plan but this one, of its own route: the number of points is known only now.
+        let plan = self.clone().route(state.route()).plan_features(n, columns.d() as u128, exec)?;
+        let route = plan.route.of_pca()?;
         exec.run(|| {
             let location = Location::of(columns, self)?;
             let most = n.min(columns.d());

@@ -11,7 +11,7 @@ use super::{Pca, PcaModel, PcaParts};
 use crate::block::Block;
 use crate::eigen::{Certificate, sign};
 use crate::embedding::Embedding;
-use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite};
+use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite, counted};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::kernel_pca::KernelPca;
@@ -148,7 +148,7 @@ impl Pca {
         let (real, mut notes) = (real.min(wanted), Vec::new());
         let k = if self.whiten { real } else { wanted };
         if k < wanted {
-            notes.push(format!("whitening leaves out {} components without variance", wanted - k));
+            notes.push(format!("whitening leaves out {} without variance", counted((wanted - k) as u128, "component")));
         }
         // Rounding can have made a sum of zeros negative.
         let discarded = eigenvalues[real..].iter().rev().fold(found.spectrum.discarded, |sum, v| sum + v).max(0.0);

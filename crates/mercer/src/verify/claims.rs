@@ -119,7 +119,7 @@ impl<'a> Claims<'a> {
         }
         let text = match (center, worst > 0.0) {
             (_, true) => format!("mean: column {} has {} where the model has {}", at + 1, located[at].mean, mean[at]),
-            (true, false) => "mean: that of the data".to_string(),
+            (true, false) => "mean: equals that of the data".to_string(),
             (false, false) => "mean: not subtracted".to_string(),
         };
         self.at_most((Subject::Mean, None), worst, 0.0, 0.0, text);
@@ -275,7 +275,7 @@ impl<'a> Claims<'a> {
             Outcome::NotDecided
         };
         let text = format!(
-            "beyond: largest eigenvalue from {:.3e} to {:.3e} (except with probability {:.0e}), claimed at most \
+            "other eigenvalues: the largest is from {:.3e} to {:.3e} (except with probability {:.0e}), claimed at most \
              {claimed:.3e}",
             lower.max(0.0),
             upper.max(0.0),

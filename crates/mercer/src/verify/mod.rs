@@ -34,7 +34,7 @@ use crate::real::{Real, short};
 const UNIT: f64 = 0.5 * f64::EPSILON;
 /// The number of probes, and the least component along a direction that the bound assumes: M17 with its own numbers.
 const PROBES: usize = 4;
-const SHARE: f64 = 0.04;
+const SHARE: f64 = 0.0396;
 
 /// What became of a claim.
 ///

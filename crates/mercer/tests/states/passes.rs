@@ -42,7 +42,8 @@ impl Cluster<'_> {
         let facts = self.blocks.iter().map(|(a, b)| self.basis.facts(self.x.view().slice(*a, *b)));
         let facts = facts.collect::<Result<Vec<_>>>()?;
         let pass = |v: &Block, f32: bool| self.pass(v, f32, &mut Dice(v.b() as u64));
-        spec.fit_remote(&self.basis, &facts, &start, &pass, &self.exec)
+        let plan = spec.plan_remote(self.x.n(), self.x.d(), &self.exec)?;
+        spec.fit_remote(&plan, &self.basis, &facts, &start, &pass, &self.exec)
     }
 }
 

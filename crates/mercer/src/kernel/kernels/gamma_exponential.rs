@@ -120,8 +120,14 @@ impl LeafKernel for GammaExponential {
         let (square, length) = (squared_distance(x, y), Ball::from(self.length.or_nan()));
         // Of points that may be equal, no more is known than how far they are from each other at most.
         if square.value.to_f64() <= square.error {
-            let most = (square.value.to_f64() + square.error).sqrt() / length.value.to_f64();
-            return Ball { value: if less_origin { 0.0 } else { 1.0 }.into(), error: 2.0 * most.powf(self.power) };
+            let origin = if less_origin { 0.0 } else { 1.0 }.into();
+            if square.is_zero() {
+                return Ball { value: origin, error: 0.0 };
+            }
+            // 1 - exp(-v) is at most v, for v = (distance / length)^power.
+            let most = Ball::from(2.0 * (square.value.to_f64() + square.error)) / (length * length);
+            let most = (Ball::from(self.power) / 2.0.into() * most.ln()).exp();
+            return Ball { value: origin, error: 2.0 * (most.value.to_f64() + most.error) };
         }
         let half = Ball::from(self.power) / 2.0.into();
         exponential((half * (square / (length * length)).ln()).exp(), less_origin)
