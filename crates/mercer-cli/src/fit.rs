@@ -160,7 +160,7 @@ fn watched(
         spec: spec.clone(),
         data: format!("{} x {} with fingerprint {fingerprint:016x}", points.n(), points.d()),
         seed: run.seed,
-        memory: earlier.unwrap_or(exec.memory_budget()),
+        memory: earlier.unwrap_or(exec.get_memory()),
         version: env!("CARGO_PKG_VERSION").into(),
     };
     Watch::of_passes(args, task, terminal.is_quiet(), exec)
@@ -192,7 +192,7 @@ fn explain(
     let out = &mut terminal.out;
     line(out, "data", data)?;
     line(out, "model", describe_spec(spec))?;
-    line(out, "budget", format!("{} (--memory)", mercer::text::Bytes(u128::from(exec.memory_budget()))))?;
+    line(out, "budget", format!("{} (--memory)", mercer::text::Bytes(u128::from(exec.get_memory()))))?;
     match plan {
         Ok(plan) => {
             writeln!(out, "{plan}")?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mercer::exec::Progress;
-use mercer::{AnyPoints, Batches, ErrorKind, Exec, Fitted, Plan, Points, Source, Spec};
+use mercer::{AnyPoints, Approx, Batches, ErrorKind, Exec, Fitted, Plan, Points, Source, Spec};
 use mercer_io::{
     Column, Format, MappedNpy, MappedPoints, Note, SavedModel, Stream, StreamOptions, Table, TableWriter, write_table,
 };
@@ -203,7 +203,7 @@ impl Rows {
                 }
             };
             if job.errors {
-                let errors = job.saved.model.squared_errors_with(&input.points, job.exec);
+                let errors = job.saved.model.squared_errors(&input.points, job.exec);
                 table.columns.push(Column::numbers("squared_error", errors.map_err(|e| input.about(e))?));
             }
             input.beside(table)
@@ -364,7 +364,7 @@ impl BatchedRows {
             let remedy = if args.stream { "leave out --stream" } else { "raise it with --memory" };
             return Err(Failure::Usage(format!("a Gram matrix has to fit the memory: {remedy}")));
         }
-        if matches!(spec, Spec::KernelPca(kernel) if kernel.is_exact()) {
+        if matches!(spec, Spec::KernelPca(kernel) if *kernel.get_approx() == Approx::None) {
             self.mapped = Some(Arc::new(self.map(args)?));
         }
         Ok(self)

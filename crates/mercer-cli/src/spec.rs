@@ -47,7 +47,7 @@ fn pca(args: &ModelArgs) -> Pca {
 
 /// Whether the data is itself a Gram matrix.
 pub(crate) fn is_of_gram(spec: &Spec) -> bool {
-    matches!(spec, Spec::KernelPca(kernel) if kernel.kernel().is_none())
+    matches!(spec, Spec::KernelPca(kernel) if kernel.get_kernel().is_none())
 }
 
 /// How landmarks are chosen.

@@ -75,7 +75,7 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
             );
             (found.into_points(), Some(told))
         }
-        other => (other.reconstruct(&scores)?, None),
+        other => (other.reconstruct(&scores, &exec(run))?, None),
     };
     let features = match &model {
         AnyModel::Pca(m) => m.embedding().names(&columns),
@@ -87,7 +87,7 @@ pub(crate) fn reconstruct(args: &ReconstructArgs, run: &RunArgs, terminal: &mut 
         line(&mut out, "note", note)?;
     }
     if !are_scores {
-        let total: f64 = model.squared_errors(&data.points)?.iter().sum();
+        let total: f64 = model.squared_errors(&data.points, &exec(run))?.iter().sum();
         let of = match told {
             Some(_) => "sum of squared distances to the projections, in the feature space of the kernel",
             None => "sum of squared distances to the reconstructions",

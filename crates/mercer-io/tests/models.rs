@@ -49,7 +49,7 @@ fn a_round_trip_keeps_every_bit() {
         assert_eq!(saved.model.spectrum(), back.model.spectrum());
         assert_eq!(saved.model.certificate(), back.model.certificate());
         assert_eq!(saved.model.notes(), back.model.notes());
-        let errors = |m: &AnyModel| m.squared_errors(&x).expect("errors");
+        let errors = |m: &AnyModel| m.squared_errors(&x, &Exec::new()).expect("errors");
         assert_eq!(errors(&saved.model), errors(&back.model));
     }
 }
@@ -73,7 +73,7 @@ fn features_of_landmarks_are_saved() {
             assert!((features(&saved).row(i)[j] - z).abs() < 1e-12 * 9.0 * 100.0);
         }
     }
-    assert!(back.model.spectrum().is_none() && back.model.squared_errors(&x).is_err());
+    assert!(back.model.spectrum().is_none() && back.model.squared_errors(&x, &Exec::new()).is_err());
     let auto = NystroemModel::new(Kernel::gaussian(Gamma::Median), landmarks, weights);
     assert!(auto.expect_err("no number").to_string().contains("not numbers"));
 }

@@ -59,7 +59,7 @@ impl Server {
     /// When the port is taken.
     pub fn new(options: ServerOptions) -> io::Result<Self> {
         // A table in memory takes several times the bytes of its text.
-        let upload = usize::try_from(options.exec.memory_budget() / 8).unwrap_or(MOST_UPLOAD).min(MOST_UPLOAD);
+        let upload = usize::try_from(options.exec.get_memory() / 8).unwrap_or(MOST_UPLOAD).min(MOST_UPLOAD);
         let limits = Limits {
             upload,
             request: MOST_REQUEST,

@@ -101,7 +101,7 @@ impl App {
             limits,
             ids: AtomicUsize::new(data.len()),
             // Jobs that run at the same time share the memory.
-            exec: exec.clone().memory(exec.memory_budget() / AT_ONCE as u64),
+            exec: exec.clone().memory(exec.get_memory() / AT_ONCE as u64),
             data: Mutex::new(data.into_iter().map(Arc::new).collect()),
             selections: Mutex::default(),
             results: Mutex::default(),
@@ -156,7 +156,7 @@ impl App {
 
     /// Returns the random seed.
     pub(crate) fn seed(&self) -> u64 {
-        self.exec.seed_value()
+        self.exec.get_seed()
     }
 
     pub(crate) fn all_data(&self) -> Vec<Arc<Data>> {
@@ -170,7 +170,7 @@ impl App {
 
     pub(crate) fn add_data(&self, make: impl FnOnce(usize) -> Data) -> Result<Arc<Data>> {
         let data = Arc::new(make(self.next_id()));
-        let most = self.exec.memory_budget() / KEPT_SHARE * 2;
+        let most = self.exec.get_memory() / KEPT_SHARE * 2;
         if data.bytes() > most {
             let what = format!("{}: needs more memory than is set aside for tables", data.name);
             let help = "raise `mercer explore --memory`, or use `mercer fit`";
@@ -228,7 +228,7 @@ impl App {
 
     /// Drops the oldest of what is kept until it is few and small enough; `least` are kept whatever their size.
     fn drop_oldest<T>(&self, all: &mut VecDeque<Arc<T>>, least: usize, most: usize, bytes: fn(&T) -> u64) {
-        let budget = self.exec.memory_budget() / KEPT_SHARE;
+        let budget = self.exec.get_memory() / KEPT_SHARE;
         let too_large = |all: &VecDeque<Arc<T>>| all.iter().map(|one| bytes(one)).sum::<u64>() > budget;
         while all.len() > most || (all.len() > least && too_large(all)) {
             all.pop_front();

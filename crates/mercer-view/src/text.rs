@@ -49,8 +49,8 @@ pub fn describe(model: &AnyModel) -> String {
 /// Describes what is to be fitted.
 pub fn describe_spec(spec: &Spec) -> String {
     match spec {
-        Spec::Pca(p) => describe_pca(p.is_centered(), p.is_standardised(), p.is_whitened(), p.embedding()),
-        Spec::KernelPca(k) => describe_kernel(k.kernel(), k.is_standardised()),
+        Spec::Pca(p) => describe_pca(p.get_center(), p.get_standardise(), p.get_whiten(), p.get_embedding()),
+        Spec::KernelPca(k) => describe_kernel(k.get_kernel(), k.get_standardise()),
         _ => "unknown kind of model".into(),
     }
 }

@@ -91,7 +91,7 @@ impl KMeans {
                 .into_par_iter()
                 .map(|r| -> Result<(usize, Clusters)> {
                     exec.check_cancelled()?;
-                    let mut rng = Rng::new(exec.seed_value().wrapping_mul(0x9e37_79b9).wrapping_add(r as u64));
+                    let mut rng = Rng::new(exec.get_seed().wrapping_mul(0x9e37_79b9).wrapping_add(r as u64));
                     Ok((r, lloyd(&x, plus_plus(&x, self.clusters, &mut rng))))
                 })
                 .try_reduce_with(|a, b| {

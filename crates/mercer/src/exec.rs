@@ -148,7 +148,7 @@ pub enum Instructions {
 /// ```
 /// use mercer::Exec;
 /// let exec = Exec::new().threads(2).memory(1_000_000_000).seed(7);
-/// assert_eq!(exec.memory_budget(), 1_000_000_000);
+/// assert_eq!(exec.get_memory(), 1_000_000_000);
 /// ```
 #[derive(Clone)]
 pub struct Exec {
@@ -233,12 +233,12 @@ impl Exec {
     }
 
     /// Returns the memory budget in bytes.
-    pub fn memory_budget(&self) -> u64 {
+    pub fn get_memory(&self) -> u64 {
         self.memory
     }
 
     /// Returns the random seed.
-    pub fn seed_value(&self) -> u64 {
+    pub fn get_seed(&self) -> u64 {
         self.seed
     }
 

@@ -48,7 +48,7 @@ impl<T: Real> Preconditioner<T> {
         Rows<T>: Ready,
     {
         exec.report(Progress::Landmarks);
-        let mut rng = Rng::new(exec.seed_value() ^ 0x6c61_6e64);
+        let mut rng = Rng::new(exec.get_seed() ^ 0x6c61_6e64);
         let centres = k_means(points, bound.shift(), r, &mut rng, exec)?;
         let Some(mut factor) = Factor::of_landmarks(bound, rows, centres, r / 2, exec)? else { return Ok(None) };
         let own: Vec<f64> = (0..rows.n()).map(|i| bound.kernel().self_value(points.row(i))).collect();

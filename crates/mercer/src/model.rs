@@ -105,19 +105,7 @@ impl AnyModel {
     ///
     /// # Errors
     /// When the scores have not one column per component, and for other kernels, for which no pre-images are found.
-    pub fn reconstruct<'a, T: Real>(&self, scores: impl Into<PointsRef<'a, T>>) -> Result<Points<f64>> {
-        self.reconstruct_with(scores, &Exec::new())
-    }
-
-    /// As [`AnyModel::reconstruct`], with threads and cancellation.
-    ///
-    /// # Errors
-    /// As [`AnyModel::reconstruct`], and when cancelled.
-    pub fn reconstruct_with<'a, T: Real>(
-        &self,
-        scores: impl Into<PointsRef<'a, T>>,
-        exec: &Exec,
-    ) -> Result<Points<f64>> {
+    pub fn reconstruct<'a, T: Real>(&self, scores: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Points<f64>> {
         match self {
             AnyModel::Pca(m) => m.reconstruct_with(scores, exec),
             AnyModel::KernelPca(m) => Ok(m.preimages_of_scores(scores, exec)?.into_points()),
@@ -135,19 +123,7 @@ impl AnyModel {
     ///
     /// # Errors
     /// As [`AnyModel::transform`]; and for a model of a Gram matrix.
-    pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>) -> Result<Vec<f64>> {
-        self.squared_errors_with(points, &Exec::new())
-    }
-
-    /// As [`AnyModel::squared_errors`], with threads and cancellation.
-    ///
-    /// # Errors
-    /// As [`AnyModel::squared_errors`], and when cancelled.
-    pub fn squared_errors_with<'a, T: Real>(
-        &self,
-        points: impl Into<PointsRef<'a, T>>,
-        exec: &Exec,
-    ) -> Result<Vec<f64>> {
+    pub fn squared_errors<'a, T: Real>(&self, points: impl Into<PointsRef<'a, T>>, exec: &Exec) -> Result<Vec<f64>> {
         match self {
             AnyModel::Pca(m) => m.squared_errors_with(points, exec),
             AnyModel::KernelPca(m) => m.squared_errors_with(points, exec),

@@ -54,8 +54,8 @@ impl Route {
 /// ```
 /// use mercer::{Approx, Gamma, Kernel, KernelPca, Landmarks};
 /// let exact = KernelPca::new(Kernel::gaussian(Gamma::Median)).components(2);
-/// assert!(exact.is_exact());
-/// assert!(!exact.approx(Approx::Landmarks(Landmarks::KMeans(500))).is_exact());
+/// assert_eq!(*exact.get_approx(), Approx::None);
+/// assert_ne!(*exact.approx(Approx::Landmarks(Landmarks::KMeans(500))).get_approx(), Approx::None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

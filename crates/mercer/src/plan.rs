@@ -297,7 +297,7 @@ impl Plan {
         let of_points = matches!(task.kind, GramKind::Points { .. });
         let f32 = task.f32 && n >= F32_FROM;
         let value: u128 = if f32 { 4 } else { 8 };
-        let budget = u128::from(exec.memory_budget());
+        let budget = u128::from(exec.get_memory());
         // Pivots cost n r (d + r) operations: a twentieth of a pass.
         let pivots = if of_points && n >= PIVOTS_FROM {
             let r = (0.05 * nf * (d + 2 * columns + 30) as f64).sqrt() as usize;

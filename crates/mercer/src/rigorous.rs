@@ -80,7 +80,7 @@ impl Spec {
     /// As [`AnyModel::certify`].
     pub fn check_certifiable(&self, n: usize, d: usize, exec: &Exec) -> Result<()> {
         match self {
-            Spec::Pca(pca) => check_pca(pca.embedding(), n, d, exec),
+            Spec::Pca(pca) => check_pca(pca.get_embedding(), n, d, exec),
             Spec::KernelPca(_) => check_rows(n, exec),
         }
     }

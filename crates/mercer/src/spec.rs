@@ -167,8 +167,8 @@ impl Spec {
     /// Returns the number of components to keep.
     pub fn components(&self) -> Components {
         match self {
-            Spec::Pca(pca) => pca.components_wanted(),
-            Spec::KernelPca(kernel) => kernel.components_wanted(),
+            Spec::Pca(pca) => pca.get_components(),
+            Spec::KernelPca(kernel) => kernel.get_components(),
         }
     }
 
@@ -184,15 +184,15 @@ impl Spec {
     pub fn kernel(&self) -> Option<&Kernel> {
         match self {
             Spec::Pca(_) => None,
-            Spec::KernelPca(kernel) => kernel.kernel(),
+            Spec::KernelPca(kernel) => kernel.get_kernel(),
         }
     }
 
     /// Returns whether columns are standardised.
     pub fn is_standardised(&self) -> bool {
         match self {
-            Spec::Pca(pca) => pca.is_standardised(),
-            Spec::KernelPca(kernel) => kernel.is_standardised(),
+            Spec::Pca(pca) => pca.get_standardise(),
+            Spec::KernelPca(kernel) => kernel.get_standardise(),
         }
     }
 
@@ -282,7 +282,7 @@ impl Pca {
     /// digits by the first.
     fn run_batches(&self, plan: &Plan, batches: &mut dyn Batches, exec: &Exec) -> Result<Fitted> {
         let (mut fitted, lost) = self.one_pass(plan, batches, exec)?;
-        if let Some(lost) = lost.filter(|_| self.chosen_route() == Route::Auto) {
+        if let Some(lost) = lost.filter(|_| self.get_route() == Route::Auto) {
             match Pca::replan(plan, exec) {
                 Ok(next) => {
                     fitted = self.one_pass(&next, batches, exec)?.0;

@@ -74,7 +74,7 @@ impl Survey {
         }
         let columns = Columns::of_with(x, exec)?;
         self.columns.add(&columns);
-        let draw = Rng::new(self.part ^ exec.seed_value().rotate_left(32) ^ 0x7375_7276).next_u64();
+        let draw = Rng::new(self.part ^ exec.get_seed().rotate_left(32) ^ 0x7375_7276).next_u64();
         let mut ceiling = self.ceiling();
         for row in x.rows() {
             let number = Rng::new(draw.wrapping_add(self.seen)).next_u64();

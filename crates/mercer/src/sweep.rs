@@ -176,7 +176,7 @@ fn sample<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Points<f64> {
         return x.to_f64();
     }
     // Each point is taken with probability (points still needed) / (points left).
-    let (mut rng, mut missing) = (Rng::new(exec.seed_value()), MOST_POINTS);
+    let (mut rng, mut missing) = (Rng::new(exec.get_seed()), MOST_POINTS);
     let mut take = |i: usize| {
         let taken = rng.below(x.n() - i) < missing;
         missing -= usize::from(taken);

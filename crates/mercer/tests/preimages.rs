@@ -208,7 +208,7 @@ fn pre_images_of_scores_are_those_of_their_points() -> Result<()> {
     let (points, scores) = (found(&model, &x)?, model.preimages_of_scores(&model.transform(&x)?, &Exec::new())?);
     let gap = largest_gap(points.points().as_slice(), scores.points().as_slice());
     assert!(gap < 1e-5, "{gap}");
-    let back = AnyModel::KernelPca(model.clone()).reconstruct(&model.transform(&x)?)?;
+    let back = AnyModel::KernelPca(model.clone()).reconstruct(&model.transform(&x)?, &Exec::new())?;
     assert_eq!(back, *scores.points());
     // A model that was taken apart and put together has the same.
     let again = KernelPcaModel::from_parts(model.to_parts()?)?;
@@ -325,7 +325,7 @@ fn other_kernels_have_no_pre_images() -> Result<()> {
         refused(&what, model.preimages(&x, &Exec::new()).expect_err("another kernel"));
         refused(&what, model.preimages_of_scores(&z, &Exec::new()).expect_err("another kernel"));
         refused(&what, model.preimage_path(x.row(0), &Exec::new()).expect_err("another kernel"));
-        refused(&what, AnyModel::KernelPca(model).reconstruct(&z).expect_err("another kernel"));
+        refused(&what, AnyModel::KernelPca(model).reconstruct(&z, &Exec::new()).expect_err("another kernel"));
     }
     Ok(())
 }

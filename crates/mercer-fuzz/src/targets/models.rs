@@ -175,11 +175,11 @@ pub(super) fn use_model(model: &AnyModel, columns: &[String]) -> Result<(), Stri
     let scores = model.transform(&x, &exec);
     if let Ok(scores) = &scores {
         finite("scores", scores.as_slice())?;
-        if let Ok(back) = model.reconstruct(scores) {
+        if let Ok(back) = model.reconstruct(scores, &Exec::new()) {
             finite("reconstructions", back.as_slice())?;
         }
     }
-    if let Ok(errors) = model.squared_errors(&x) {
+    if let Ok(errors) = model.squared_errors(&x, &Exec::new()) {
         finite("squared errors", &errors)?;
     }
     if let AnyModel::KernelPca(model) = model {

@@ -152,11 +152,11 @@ impl Ritz {
 pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Result<Found> {
     let n = problem.f64.n();
     let b = columns(wanted.k).min(n - 1);
-    let mut rng = Rng::new(exec.seed_value() ^ 0x0073_7461_7274);
+    let mut rng = Rng::new(exec.get_seed() ^ 0x0073_7461_7274);
     let mut start = problem.precondition.map_or_else(|| Block::zeros(n, 0), |p| p.start(b));
     start.append(&Block::from_fn(n, b - start.b().min(b), |_, _| rng.normal()));
     let start = orth::extension(&Block::zeros(n, 0), start);
-    let probes = problem.precondition.map(|_| Probes::new(&start, exec.seed_value()));
+    let probes = problem.precondition.map(|_| Probes::new(&start, exec.get_seed()));
     let mut search = Search {
         problem,
         exec,
@@ -211,7 +211,7 @@ impl Search<'_> {
             let floor = if f32_op.is_some() { 0.0 } else { self.floor(&ritz) };
             let worst = ritz.worst(k, floor);
             if self.probes.is_none() && worst < PROBE_FROM {
-                let mut probes = Probes::new(&ritz.vectors, self.exec.seed_value());
+                let mut probes = Probes::new(&ritz.vectors, self.exec.get_seed());
                 probes.set_basis_images(&ritz.images);
                 self.probes = Some(probes);
                 self.probed_in_f32 = f32_op.is_some();

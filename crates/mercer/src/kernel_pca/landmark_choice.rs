@@ -87,7 +87,7 @@ impl KernelPca {
     ) -> Result<LandmarkBasis> {
         let landmarks = &plan.landmarks;
         exec.report(Progress::Landmarks);
-        let mut rng = Rng::new(exec.seed_value() ^ 0x6c61_6e64);
+        let mut rng = Rng::new(exec.get_seed() ^ 0x6c61_6e64);
         let n = sample.n();
         // If there are enough rows, the last ones are not used for landmarks: the error is measured on them.
         let m = landmarks.count(n);
@@ -137,7 +137,7 @@ impl KernelPca {
             let count = plan.landmarks.count(x.n());
             let size = PER_LANDMARK * count.min(MOST_GROWN);
             let size = (size.clamp(LEAST_SAMPLE, MOST_SAMPLE.max(count)) + SAMPLED).min(x.n());
-            let sample = Standardise::apply(standardise.as_ref(), shuffled(x, size, exec.seed_value()).view());
+            let sample = Standardise::apply(standardise.as_ref(), shuffled(x, size, exec.get_seed()).view());
             let basis = self.basis_of(bound.clone(), standardise.clone(), &sample, plan.clone(), exec)?;
             let mut state = LandmarkState::new(&basis);
             state.update(&basis, x, exec)?;

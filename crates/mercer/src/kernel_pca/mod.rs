@@ -132,7 +132,7 @@ impl KernelPca {
     }
 
     /// Sets the kernel.
-    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
+    pub fn kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = Some(kernel);
         self
     }
@@ -149,28 +149,38 @@ impl KernelPca {
     }
 
     /// Returns the kernel; `None` for a Gram matrix, an operator or a function of your own.
-    pub fn kernel(&self) -> Option<&Kernel> {
+    pub fn get_kernel(&self) -> Option<&Kernel> {
         self.kernel.as_ref()
     }
 
+    /// Returns the residual that is good enough.
+    pub fn get_tolerance(&self) -> f64 {
+        self.tolerance
+    }
+
+    /// Returns whether all eigenpairs are computed however few are kept.
+    pub fn get_dense(&self) -> bool {
+        self.dense
+    }
+
+    /// Returns whether the components are exact or found by landmarks.
+    pub fn get_approx(&self) -> &Approx {
+        &self.approx
+    }
+
     /// Returns how many components to keep.
-    pub fn components_wanted(&self) -> Components {
+    pub fn get_components(&self) -> Components {
         self.components
     }
 
     /// Returns whether columns are standardised.
-    pub fn is_standardised(&self) -> bool {
+    pub fn get_standardise(&self) -> bool {
         self.standardise
     }
 
     /// Whether landmarks are given as points.
     pub(crate) fn has_given_landmarks(&self) -> bool {
         matches!(self.approx, Approx::Landmarks(Landmarks::Given(_)))
-    }
-
-    /// Whether nothing but exact components will do.
-    pub fn is_exact(&self) -> bool {
-        self.approx == Approx::None
     }
 
     /// The kernel, for fits of points.

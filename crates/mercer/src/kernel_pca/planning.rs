@@ -49,7 +49,7 @@ impl KernelPca {
                 let exact = self.exact_plan(shape, exec);
                 // All components, or a share of the variance, cannot be had from some of the points.
                 if !matches!(self.components, Components::Count(_) | Components::UpTo(_))
-                    || !self.kernel().is_some_and(Kernel::is_psd)
+                    || !self.get_kernel().is_some_and(Kernel::is_psd)
                 {
                     return exact;
                 }
@@ -113,7 +113,7 @@ impl KernelPca {
 
     fn validate(&self) -> Result<()> {
         self.components.validate("kernel pca")?;
-        self.kernel().map_or(Ok(()), Kernel::validate)?;
+        self.get_kernel().map_or(Ok(()), Kernel::validate)?;
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
             return Err(Error::parameter("kernel pca", "tolerance", self.tolerance, "0 < tolerance < 1"));
         }
@@ -146,9 +146,9 @@ impl KernelPca {
             }
         };
         let dense = |why: String| Plan::dense(n, d, why);
-        let fits = dense(String::new()).bytes <= u128::from(exec.memory_budget());
+        let fits = dense(String::new()).bytes <= u128::from(exec.get_memory());
         // All eigenvalues are computed of a kernel that may have negative ones, as long as that fits and takes seconds.
-        let psd = self.kernel().is_some_and(Kernel::is_psd);
+        let psd = self.get_kernel().is_some_and(Kernel::is_psd);
         let (dense_up_to, because) = match kind {
             _ if self.dense => (usize::MAX, "requested"),
             GramKind::Matrix | GramKind::Operator => (DENSE_UP_TO_GIVEN, "few points"),
@@ -219,7 +219,7 @@ impl KernelPca {
         let stored = self.plan_gram(n, exec);
         let copies = 16 * (n as u128).pow(2);
         match &stored {
-            Ok(plan) if plan.bytes.saturating_add(copies) <= u128::from(exec.memory_budget()) => stored,
+            Ok(plan) if plan.bytes.saturating_add(copies) <= u128::from(exec.get_memory()) => stored,
             _ if self.components == Components::All => stored,
             Ok(_) => self.plan_op(n, exec),
             Err(e) if matches!(e.kind(), ErrorKind::Memory { .. }) => self.clone().dense(false).plan_op(n, exec),
@@ -261,7 +261,7 @@ impl KernelPca {
         if let Approx::Landmarks(landmarks) = &self.approx {
             return landmarks.clone();
         }
-        let fits = |m: &usize| Plan::bytes_of_landmarks(*m) <= u128::from(exec.memory_budget());
+        let fits = |m: &usize| Plan::bytes_of_landmarks(*m) <= u128::from(exec.get_memory());
         let fewer = std::iter::successors(Some(Landmarks::DEFAULT), |m| Some(m * 4 / 5));
         Landmarks::KMeans(fewer.take_while(|m| *m >= LEAST_LANDMARKS).find(fits).unwrap_or(LEAST_LANDMARKS))
     }
@@ -303,5 +303,5 @@ pub(super) fn refuse_indefinite(kernel: &Kernel) -> Result<()> {
 pub(super) fn room(n: usize, exec: &Exec) -> usize {
     let needed = |m: usize| Plan::bytes_of_landmarks(m) + (n as u128) * (m as u128) * 8;
     let fewer = std::iter::successors(Some(MOST_GROWN), |m| Some(m * 4 / 5)).take_while(|m| *m >= LEAST_LANDMARKS);
-    fewer.filter(|m| needed(*m) <= u128::from(exec.memory_budget())).max().unwrap_or(LEAST_LANDMARKS)
+    fewer.filter(|m| needed(*m) <= u128::from(exec.get_memory())).max().unwrap_or(LEAST_LANDMARKS)
 }

@@ -113,7 +113,7 @@ impl Pca {
     }
 
     /// Which matrix is to be decomposed.
-    pub fn chosen_route(&self) -> Route {
+    pub fn get_route(&self) -> Route {
         self.route
     }
 
@@ -166,27 +166,27 @@ impl Pca {
     }
 
     /// Whether the mean is subtracted.
-    pub fn is_centered(&self) -> bool {
+    pub fn get_center(&self) -> bool {
         self.center
     }
 
     /// Whether dimensions are standardised.
-    pub fn is_standardised(&self) -> bool {
+    pub fn get_standardise(&self) -> bool {
         self.standardise
     }
 
     /// Whether scores are divided by their standard deviation.
-    pub fn is_whitened(&self) -> bool {
+    pub fn get_whiten(&self) -> bool {
         self.whiten
     }
 
     /// The embedding.
-    pub fn embedding(&self) -> &Embedding {
+    pub fn get_embedding(&self) -> &Embedding {
         &self.embedding
     }
 
     /// How many components to keep.
-    pub fn components_wanted(&self) -> Components {
+    pub fn get_components(&self) -> Components {
         self.components
     }
 

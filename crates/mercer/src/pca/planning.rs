@@ -24,7 +24,7 @@ impl Pca {
     /// min(n, features).
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
         // A centred copy of the points, and as much again for the vectors.
-        let fits = table(n, d).saturating_mul(2) <= u128::from(exec.memory_budget());
+        let fits = table(n, d).saturating_mul(2) <= u128::from(exec.get_memory());
         let plain = self.route == Route::Auto && self.embedding == Embedding::Identity;
         let by_passes = self.tolerance.is_some() && plain && fits && n.min(d) > WHOLE_UP_TO;
         match self.few(n, d).filter(|_| by_passes) {
@@ -107,7 +107,7 @@ impl Pca {
         self.check_count(n, features)?;
         if self.route == Route::Auto && self.has_empty_components(n, features) {
             let plan = Plan::pca(n, features, Route::Svd);
-            if plan.bytes <= u128::from(exec.memory_budget()) {
+            if plan.bytes <= u128::from(exec.get_memory()) {
                 return Ok(Plan { why: format!("all of {n} components: the last has no variance"), ..plan });
             }
         }
@@ -118,7 +118,7 @@ impl Pca {
     /// decomposition. The memory that it needs, where that exceeds the budget.
     pub(crate) fn replan(plan: &Plan, exec: &Exec) -> std::result::Result<Plan, Bytes> {
         let next = Plan::pca(plan.n, plan.features, Route::Svd);
-        if next.bytes <= u128::from(exec.memory_budget()) { Ok(next) } else { Err(Bytes(next.bytes)) }
+        if next.bytes <= u128::from(exec.get_memory()) { Ok(next) } else { Err(Bytes(next.bytes)) }
     }
 
     /// The plan of k components by passes over the points, of which `copy` bytes are copied.

@@ -545,7 +545,7 @@ impl Verify {
             .map(|(i, j)| (dot(all.col(i), all.col(j)) - f64::from(u8::from(i == j))).abs())
             .fold(0.0, f64::max);
 
-        let mut probes = Probes::new(&basis, exec.seed_value());
+        let mut probes = Probes::new(&basis, exec.get_seed());
         let start = Block::from_fn(size, k + probes.newest.b(), |i, j| match j.checked_sub(k) {
             Some(probe) => probes.newest.at(i, probe),
             None => basis.at(i, first + j),

@@ -109,7 +109,7 @@ impl Problem {
             }
         }
         problem.rigorous = match &problem.task {
-            Task::Pca { pca, .. } | Task::States { pca, .. } => pca.embedding().is_identity(),
+            Task::Pca { pca, .. } | Task::States { pca, .. } => pca.get_embedding().is_identity(),
             Task::Landmarks { .. } | Task::Scatter { .. } => false,
             _ => true,
         } && rng.chance(0.2);
@@ -127,17 +127,17 @@ impl Problem {
     }
 
     fn usual_name(&self) -> String {
-        let route = |pca: &Pca| pca.chosen_route().name();
+        let route = |pca: &Pca| pca.get_route().name();
         match &self.task {
-            Task::Pca { pca, .. } if !pca.embedding().is_identity() => "pca of monomials".into(),
+            Task::Pca { pca, .. } if !pca.get_embedding().is_identity() => "pca of monomials".into(),
             Task::Pca { pca, .. } => format!("pca, {}", route(pca)),
             Task::PcaPasses { .. } => "pca by passes".into(),
             Task::States { pca, .. } => {
-                format!("pca in batches, {}", if pca.chosen_route() == Route::Svd { "factor" } else { "moments" })
+                format!("pca in batches, {}", if pca.get_route() == Route::Svd { "factor" } else { "moments" })
             }
             Task::Sparse { pca } => format!("sparse pca, {}", route(pca)),
             Task::Scatter { .. } => "pca of a scatter matrix".into(),
-            Task::Kernel { spec } if spec.is_standardised() => "kernel pca, standardised".into(),
+            Task::Kernel { spec } if spec.get_standardise() => "kernel pca, standardised".into(),
             Task::Kernel { .. } => "kernel pca".into(),
             Task::Landmarks { .. } => "landmarks".into(),
             Task::Gram { .. } => "given matrix".into(),
@@ -508,10 +508,10 @@ fn kernel_pca(rng: &mut Rng) -> Problem {
     }
     let kernel = kernels::kernel(rng, &x, false);
     let mut spec = KernelPca::new(kernel).components(components(rng, n - 1)).standardise(rng.chance(0.12));
-    if spec.is_standardised() && rng.chance(0.9) {
+    if spec.get_standardise() && rng.chance(0.9) {
         // Widths for standardised points; the others are as wide or narrow as the units of the data make them.
         let alike = data::family(rng, "normal", n, d);
-        spec = spec.with_kernel(kernels::kernel(rng, &alike, false));
+        spec = spec.kernel(kernels::kernel(rng, &alike, false));
     }
     problem(family, x, Task::Kernel { spec })
 }

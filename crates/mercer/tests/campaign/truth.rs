@@ -268,18 +268,18 @@ fn standardised(rows: Rows, center: bool) -> Rows {
 
 /// The rows whose scatter PCA decomposes.
 fn features(pca: &Pca, x: &Points<f64>) -> Rows {
-    let rows = match pca.embedding() {
+    let rows = match pca.get_embedding() {
         Embedding::Identity => known(x),
         Embedding::Monomials(_) => {
             // "monomials:DEGREE:OFFSET"
-            let text = pca.embedding().to_string();
+            let text = pca.get_embedding().to_string();
             let numbers: Vec<f64> = text.split(':').skip(1).map(|t| t.parse().expect("a number")).collect();
             let (degree, offset) = (numbers[0] as u32, numbers.get(1).copied().unwrap_or(0.0));
             known(x).into_iter().map(|row| monomials(row, degree, offset)).collect()
         }
         _ => unreachable!("the campaign has no other embedding"),
     };
-    match (pca.is_standardised(), pca.is_centered()) {
+    match (pca.get_standardise(), pca.get_center()) {
         (true, center) => standardised(rows, center),
         (false, true) => centred(rows),
         (false, false) => rows,
