@@ -109,11 +109,16 @@ class Certificate:
         ``shown`` are the eigenvalues that the estimator shows: those of the model in its own dtype, then zeros.
         ``dtype`` is that of the directions, if it is another.
         """
-        text, statements, sentence = model.certificate()
+        text, statements, sentence = model.certificate(len(shown))
         facts, values, dtype = json.loads(text), model.eigenvalues, np.dtype(dtype or shown.dtype)
         cost = facts.get("approximation") or {}
-        smallest = _smallest(model, facts, values)
-        lower, upper, residuals, spaces = _completed(facts, values, len(shown) - len(values), smallest)
+        below, above, residuals = (np.array(facts[name], dtype=float) for name in ("below", "above", "residuals"))
+        spaces = [(c["first"], c["last"], float(np.arcsin(min(1.0, c["sine"])))) for c in facts["clusters"]]
+        exact = np.append(values, np.zeros(len(residuals) - len(values)))
+        # The ends are rounded outwards.
+        with np.errstate(all="ignore"):
+            lower = np.where(below > 0, np.nextafter(exact - below, -np.inf), exact)
+            upper = np.where(above > 0, np.nextafter(exact + above, np.inf), exact)
         if len(shown) > len(values):
             sentence += f"; components from {len(values) + 1} on count as zero and have no direction"
         shown, cast = np.asarray(shown, dtype=np.float64), 0.0
@@ -143,40 +148,6 @@ class Certificate:
 
     def __str__(self) -> str:
         return self.sentence
-
-
-def _completed(facts, values, more, smallest):
-    """Returns bounds, residuals and spaces of the components of a model and of ``more`` ones of eigenvalue zero.
-
-    ``smallest`` is a lower bound of all eigenvalues.
-    """
-    below, above, residuals = (np.array(facts[name], dtype=float) for name in ("below", "above", "residuals"))
-    spaces = [(c["first"], c["last"], float(np.arcsin(min(1.0, c["sine"])))) for c in facts["clusters"]]
-    # The ends are rounded outwards.
-    lower = np.where(below > 0, np.nextafter(values - below, -np.inf), values)
-    upper = np.where(above > 0, np.nextafter(values + above, np.inf), values)
-    if more > 0:
-        k, missed, lowest = len(values), max(facts["missed"], facts["rounding"]), smallest
-        # Off the space of the components, the matrix has no eigenvalue beyond this: with |R| the norm of all residuals,
-        # its eigenvalues there and those of the components are together |R| away from the exact ones (Weyl).
-        size = max(missed + above.sum() + (k + 1) * np.linalg.norm(residuals), -lowest)
-        lower, upper = np.append(lower, np.full(more, lowest)), np.append(upper, np.full(more, missed))
-        residuals = np.append(residuals, np.full(more, size + np.linalg.norm(residuals)))
-        spaces.append((k, k + more - 1, np.pi / 2))
-    return lower, upper, residuals, spaces
-
-
-def _smallest(model, facts, values):
-    """Returns a lower bound of all eigenvalues of the matrix of a model."""
-    if model.is_definite:
-        return 0.0
-    if facts.get("rigorous"):
-        return -np.inf  # it is not enclosed
-    negative = model.negative if model.kind == "kernel_pca" else None
-    smallest = negative.smallest if negative is not None else 0.0
-    # What the decomposition can have done to an eigenvalue (MATHS.md, M23).
-    largest = max(values[0] if len(values) else 0.0, -smallest)
-    return smallest - facts["rounding"] - np.finfo(float).eps * (4 + np.sqrt(model.n)) * largest
 
 
 @dataclass(frozen=True)

@@ -126,22 +126,13 @@ impl Model {
         Ok((spectrum.total(), spectrum.discarded(), spectrum.rank(), spectrum.is_complete()))
     }
 
-    /// Whether the exact matrix has no negative eigenvalue, by its definition.
-    #[getter]
-    fn is_definite(&self) -> bool {
-        match &self.0.model {
-            AnyModel::Pca(_) => true,
-            AnyModel::KernelPca(model) => model.kernel().is_some_and(mercer::Kernel::is_psd),
-            _ => false,
-        }
-    }
-
-    /// Returns the certificate and its statements as JSON, and all of it as a sentence.
-    fn certificate(&self) -> PyResult<(String, String, String)> {
-        let certificate = self.0.model.certificate();
-        let certificate = certificate.ok_or_else(|| PyTypeError::new_err("this model has no components"))?;
+    /// Returns the certificate of at least so many components as JSON, its statements as JSON, and these as a sentence.
+    fn certificate(&self, components: usize) -> PyResult<(String, String, String)> {
+        let none = || PyTypeError::new_err("this model has no components");
+        let certificate = self.0.model.certificate().ok_or_else(none)?;
+        let completed = self.0.model.certificate_of(components).ok_or_else(none)?;
         let failed = |e: serde_json::Error| PyTypeError::new_err(e.to_string());
-        let json = serde_json::to_string(certificate).map_err(failed)?;
+        let json = serde_json::to_string(&completed).map_err(failed)?;
         let statements = serde_json::to_string(&certificate.statements()).map_err(failed)?;
         Ok((json, statements, certificate.to_string()))
     }

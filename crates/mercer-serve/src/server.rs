@@ -69,7 +69,7 @@ impl Server {
             taken_within: Duration::from_secs(30),
             // Of which work may wait two minutes for its turn.
             answer_within: Duration::from_secs(180),
-            // Longer exact fits are replaced by landmarks.
+            // Longer fits are for the command.
             fit_within: Duration::from_secs(120),
         };
         Server::with_limits(options, limits)

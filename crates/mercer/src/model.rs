@@ -88,6 +88,17 @@ impl AnyModel {
         }
     }
 
+    /// Returns the certificate for at least this many components: those beyond the components of the model have the
+    /// eigenvalue 0 and any vectors that are orthonormal to the others. `None` for features of a kernel.
+    pub fn certificate_of(&self, components: usize) -> Option<Certificate> {
+        let certificate = self.certificate()?;
+        let lowest = match self {
+            AnyModel::Pca(_) | AnyModel::Nystroem(_) => 0.0,
+            AnyModel::KernelPca(model) => model.lowest_eigenvalue(),
+        };
+        Some(certificate.clone().completed(components.saturating_sub(self.components()), lowest))
+    }
+
     /// Returns the scores of points.
     ///
     /// # Errors

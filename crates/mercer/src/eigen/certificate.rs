@@ -361,6 +361,25 @@ impl Certificate {
         self
     }
 
+    /// Adds `more` components of eigenvalue 0, with any vectors that are orthonormal to those of the others. No eigenvalue is
+    /// below `lowest`.
+    pub(crate) fn completed(mut self, more: usize, lowest: f64) -> Self {
+        if more == 0 {
+            return self;
+        }
+        let (k, missed) = (self.residuals.len(), self.missed.max(self.rounding));
+        let all = linalg::norm(&self.residuals);
+        // Off the space of the components, the matrix has no eigenvalue beyond this: its eigenvalues there and those of the
+        // components are together `all` away from the exact ones (Weyl).
+        let size = (missed + self.above.iter().sum::<f64>() + (k + 1) as f64 * all).max(-lowest);
+        let known = |v: f64| (v * ROUNDED_UP).min(f64::MAX);
+        self.residuals.resize(k + more, known(size + all));
+        self.below.resize(k + more, known(-lowest));
+        self.above.resize(k + more, known(missed));
+        self.clusters.push(EigenvalueCluster { first: k, last: k + more - 1, sine: 1.0 });
+        self
+    }
+
     /// For the first k of the pairs that were found.
     pub(crate) fn of_found(found: &Found, k: usize, known: &Known) -> Self {
         // All in the unit of the pairs, so that nothing leaves the range of f64.

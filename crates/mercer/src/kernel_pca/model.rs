@@ -313,6 +313,21 @@ impl KernelPcaModel {
         &self.spectrum
     }
 
+    /// A lower bound of all eigenvalues of the exact matrix; the lowest number if none is known.
+    pub(crate) fn lowest_eigenvalue(&self) -> f64 {
+        if self.kernel().is_some_and(Kernel::is_psd) {
+            return 0.0;
+        }
+        match &self.definiteness {
+            Some(found) if !self.certificate.is_rigorous() => {
+                let largest = self.spectrum.eigenvalues.first().map_or(0.0, |v| v.max(-found.smallest));
+                let solver = crate::linalg::solver_error(self.n()) * largest.max(-found.smallest);
+                found.smallest.min(0.0) - self.certificate.rounding() - solver
+            }
+            _ => f64::MIN,
+        }
+    }
+
     /// The same model with other error bounds.
     pub(crate) fn with_certificate(self, certificate: Certificate) -> Self {
         KernelPcaModel { certificate, ..self }
