@@ -98,7 +98,7 @@ pub struct Statement {
 ///
 /// ```
 /// use mercer::certificate::BoundKind;
-/// assert_eq!((BoundKind::AllPairs.name(), BoundKind::AllPairs.failure()), ("whole spectrum", 0.0));
+/// assert_eq!((BoundKind::AllPairs.name(), BoundKind::AllPairs.failure()), ("all pairs", 0.0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "by")]
@@ -150,7 +150,7 @@ impl BoundKind {
     /// Returns a short name of the reason.
     pub fn name(self) -> &'static str {
         match self {
-            BoundKind::AllPairs => "whole spectrum",
+            BoundKind::AllPairs => "all pairs",
             BoundKind::Trace | BoundKind::Unknown => "trace",
             BoundKind::Cholesky => "Cholesky decomposition",
             BoundKind::Frobenius => "Frobenius norm",
