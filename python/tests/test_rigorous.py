@@ -127,6 +127,17 @@ def test_models_computed_elsewhere_get_error_bounds(iris):
     assert KernelPCA(2, kernel="precomputed").fit(K).certify(K).rigorous
 
 
+def test_components_of_eigenvalue_zero_are_enclosed_too():
+    # A given matrix may have negative eigenvalues: nothing is known of the lowest.
+    B = np.random.default_rng(0).normal(size=(8, 2))
+    K = B @ B.T
+    model = KernelPCA(8, kernel="precomputed").fit(K)
+    A = centred([[(arb(float(K[i, j])) + arb(float(K[j, i]))) / 2 for j in range(8)] for i in range(8)])
+    values, _ = eigenpairs(A)
+    for certificate in (model.certificate_, model.certify(K)):
+        assert all(arb(low) <= v <= arb(high) for low, v, high in zip(certificate.lower, values, certificate.upper))
+
+
 def test_certificates_are_kept_and_what_cannot_be_done_is_refused(iris, tmp_path):
     model = PCA(2).fit(iris)
     model.certify(iris)

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     let rows = rows.ready_for(&spec, args)?;
     if args.explain {
         // A fit of points in memory keeps its passes, so that Ctrl-C loses none.
-        let exec = exec(run).keep_passes(matches!(spec, Spec::KernelPca(_)) && rows.points().is_some());
+        let exec = budgeted(args, run).keep_passes(matches!(spec, Spec::KernelPca(_)) && rows.points().is_some());
         return explain(&rows.describe_unread(), &spec, rows.plan(&spec, &exec), &exec, terminal);
     }
     let (watch, exec) = watched(args, run, &spec, &rows, terminal)?;
@@ -133,6 +133,21 @@ pub(crate) fn run(args: &FitArgs, run: &RunArgs, terminal: &mut Terminal) -> Res
     Ok(Outcome::Done)
 }
 
+/// The budget of the interrupted fit that is resumed.
+fn earlier_budget(args: &FitArgs) -> Option<u64> {
+    let checkpoint = args.checkpoint.as_ref().filter(|_| args.resume);
+    checkpoint.and_then(mercer_io::Checkpoint::task_of).map(|task| task.memory)
+}
+
+/// With the budget that is given, or that an interrupted fit had. The plan depends on it, and it depends on what is free:
+/// what was planned stays.
+fn budgeted(args: &FitArgs, run: &RunArgs) -> mercer::Exec {
+    match run.memory.or_else(|| earlier_budget(args)) {
+        Some(budget) => exec(run).memory(budget),
+        None => exec(run),
+    }
+}
+
 /// Progress, Ctrl-C and, for passes over a Gram matrix, a checkpoint; with the budget that an interrupted fit had.
 fn watched(
     args: &FitArgs,
@@ -148,19 +163,13 @@ fn watched(
             false => Watch::of_rows(terminal.is_quiet(), exec),
         });
     };
-    // The plan depends on the budget, which depends on what is free, unless it is given: what was planned stays.
-    let earlier = args.checkpoint.as_ref().filter(|_| args.resume).and_then(mercer_io::Checkpoint::task_of);
-    let earlier = earlier.map(|task| task.memory);
-    let exec = match run.memory.or(earlier) {
-        Some(budget) => exec.memory(budget),
-        None => exec,
-    };
+    let exec = budgeted(args, run);
     let fingerprint = mercer::text::fingerprint(points.as_slice());
     let task = Task {
         spec: spec.clone(),
         data: format!("{} x {} with fingerprint {fingerprint:016x}", points.n(), points.d()),
         seed: run.seed,
-        memory: earlier.unwrap_or(exec.get_memory()),
+        memory: earlier_budget(args).unwrap_or(exec.get_memory()),
         version: env!("CARGO_PKG_VERSION").into(),
     };
     Watch::of_passes(args, task, terminal.is_quiet(), exec)

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::ball::{Ball, DoubleDouble, ROUNDING, Symmetric};
+use crate::ball::{Ball, DoubleDouble, ROUNDING, Symmetric, product};
 use crate::block::Block;
 use crate::eigen::{Certificate, Enclosed};
 use crate::embedding::Embedding;
@@ -280,10 +280,6 @@ fn exact(value: DoubleDouble) -> Ball {
 fn half_sum(a: f64, b: f64) -> Ball {
     let sum = DoubleDouble::from(a) + b.into();
     Ball { value: sum.times_power_of_two(0.5), error: ROUNDING * sum.to_f64().abs() }
-}
-
-fn product(v: &[DoubleDouble], w: &[DoubleDouble]) -> DoubleDouble {
-    v.iter().zip(w).map(|(a, b)| *a * *b).sum()
 }
 
 /// A vector divided by its length.

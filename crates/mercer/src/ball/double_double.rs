@@ -95,6 +95,11 @@ impl Sum for DoubleDouble {
     }
 }
 
+/// v'w.
+pub fn product(v: &[DoubleDouble], w: &[DoubleDouble]) -> DoubleDouble {
+    v.iter().zip(w).map(|(a, b)| *a * *b).sum()
+}
+
 impl PartialOrd for DoubleDouble {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match self.high.partial_cmp(&other.high)? {

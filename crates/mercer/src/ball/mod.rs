@@ -8,7 +8,7 @@ mod symmetric;
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-pub use double_double::DoubleDouble;
+pub use double_double::{DoubleDouble, product};
 pub use symmetric::Symmetric;
 pub(crate) use symmetric::larger;
 

@@ -74,6 +74,7 @@ pub(crate) fn check_range(n: usize, largest_entry: f64) -> Result<()> {
 /// The residuals |A u - lambda u| are measured in f64. The enclosures hold for the exact matrix under two assumptions: the
 /// allowance for rounding, which is a first-order bound, and that no eigenvalue beyond those found exceeds
 /// [`Certificate::missed`]. [`Certificate::kind`] says whether the second is certain, or holds up to a small probability.
+/// A rigorous certificate ([`Certificate::is_rigorous`]) needs neither.
 ///
 /// # Example
 /// ```
@@ -463,7 +464,8 @@ impl Certificate {
         &self.residuals
     }
 
-    /// Returns the allowance for rounding, in the units of the eigenvalues.
+    /// Returns the allowance for rounding of a residual, in the units of the eigenvalues; 0 if all rounding is enclosed. What a
+    /// decomposition can have done to an eigenvalue in addition is in [`Certificate::enclosure`].
     pub fn rounding(&self) -> f64 {
         self.rounding
     }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::Passes;
 use super::certificate::{Certificate, EnclosedBounds, ROUNDED_UP};
 use super::statement::BoundKind;
-use crate::ball::{DoubleDouble, ROUNDING, Symmetric};
+use crate::ball::{DoubleDouble, ROUNDING, Symmetric, product};
 use crate::block::Block;
 use crate::error::Result;
 use crate::exec::Exec;
@@ -189,11 +189,6 @@ impl Enclosed<'_> {
         }
         Ok(sure)
     }
-}
-
-/// v'w.
-fn product(v: &[DoubleDouble], w: &[DoubleDouble]) -> DoubleDouble {
-    v.iter().zip(w).map(|(a, b)| *a * *b).sum()
 }
 
 /// An estimate of the largest eigenvalue, by Lanczos steps.

@@ -1,7 +1,7 @@
 //! Eigenpairs of exact matrices, to about 28 digits and with a bound on their own error: what error bounds are checked
 //! against. Nothing here is shared with a fit but the definitions of the kernels, which are written out once more.
 
-pub use crate::ball::{Ball, Symmetric};
+pub use crate::ball::{Ball, Symmetric, product};
 use crate::ball::{DoubleDouble, ROUNDING, larger};
 use crate::kernel::Kernel;
 use crate::points::Points;
@@ -101,11 +101,6 @@ impl Symmetric {
             error: self.error + 32.0 * n as f64 * ROUNDING * norm,
         }
     }
-}
-
-/// v'w.
-pub fn product(v: &[DoubleDouble], w: &[DoubleDouble]) -> DoubleDouble {
-    v.iter().zip(w).map(|(a, b)| *a * *b).sum()
 }
 
 /// A = Q T Q' by reflections: the diagonal of T, the entries beside it, and the columns of Q as rows. A is used up.
