@@ -135,7 +135,8 @@ def test_components_of_eigenvalue_zero_are_enclosed_too():
     A = centred([[(arb(float(K[i, j])) + arb(float(K[j, i]))) / 2 for j in range(8)] for i in range(8)])
     values, _ = eigenpairs(A)
     for certificate in (model.certificate_, model.certify(K)):
-        assert all(arb(low) <= v <= arb(high) for low, v, high in zip(certificate.lower, values, certificate.upper))
+        ends = zip(certificate.lower, values, certificate.upper, strict=True)
+        assert all(arb(low) <= value <= arb(high) for low, value, high in ends)
 
 
 def test_certificates_are_kept_and_what_cannot_be_done_is_refused(iris, tmp_path):
