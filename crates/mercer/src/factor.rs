@@ -32,16 +32,17 @@ impl Factor {
     /// The factor of points. It does not depend on the number of threads.
     pub(crate) fn of_with<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
-        let of_chunk =
-            |x: PointsRef<'_, T>, before: &Factor, buffer: &mut Vec<f64>| Factor::of_chunk(x, &before.columns, buffer);
-        let factor = fold(x, exec, Factor::empty, of_chunk, Factor::add)?;
+        let absorb = |sum: &mut Factor, x: PointsRef<'_, T>, _: &mut ()| sum.add(&Factor::of_chunk(x, &sum.columns));
+        let factor = fold(x, exec, Factor::empty, absorb, Factor::add)?;
         factor.columns.check(x)?;
         Ok(factor)
     }
 
-    fn of_chunk<T: Real>(x: PointsRef<'_, T>, before: &Columns, centred: &mut Vec<f64>) -> Self {
-        let (columns, left) = Columns::of_chunk(x, before.guess(), centred);
+    fn of_chunk<T: Real>(x: PointsRef<'_, T>, before: &Columns) -> Self {
         let d = x.d();
+        let mut centred = vec![0.0; x.n() * d];
+        let keep = |first: usize, rows: &[f64]| centred[first * d..first * d + rows.len()].copy_from_slice(rows);
+        let (columns, left) = Columns::of_chunk(x, before.guess(), &mut Vec::new(), keep);
         let rows = Points::from_fn(x.n(), d, |i, j| centred[i * d + j] - left[j]);
         Factor { columns, rows, error: OF_ROWS * UNIT }
     }

@@ -98,6 +98,18 @@ impl Features {
         mut f: impl FnMut(usize, usize, &[f64]),
     ) -> Result<()> {
         match self {
+            Features::Explicit { embedding: Embedding::Identity, mean, scale, .. } => {
+                let plain = scale.iter().all(|s| *s == 1.0);
+                let mut values = Vec::with_capacity(x.n() * mean.len());
+                for point in x.rows() {
+                    let centred = point.iter().zip(mean).map(|(v, m)| v.to_f64() - m);
+                    match plain {
+                        true => values.extend(centred),
+                        false => values.extend(centred.zip(scale).map(|(v, s)| v / s)),
+                    }
+                }
+                f(0, mean.len(), &values);
+            }
             Features::Explicit { embedding, mean, scale, .. } => {
                 let mut values = Vec::with_capacity(x.n() * mean.len());
                 for (i, point) in x.to_f64().rows().enumerate() {

@@ -51,6 +51,7 @@ mod convert;
 mod error;
 pub mod exec;
 mod linalg;
+mod panels;
 mod points;
 mod precise;
 mod real;

@@ -93,12 +93,6 @@ pub(crate) fn product_of_points(x: &Points<f64>, b: &Block) -> Block {
     c
 }
 
-/// Adds V W to `out`, all row by row, on the calling thread: V is n-by-m, W m-by-k.
-pub(crate) fn add_row_products(v: &[f64], w: &[f64], (n, m, k): (usize, usize, usize), out: &mut [f64]) {
-    let (v, w) = (MatRef::from_row_major_slice(v, n, m), MatRef::from_row_major_slice(w, m, k));
-    matmul(MatMut::from_row_major_slice_mut(out, n, k), Accum::Add, v, w, 1.0, Par::Seq);
-}
-
 /// A' B.
 pub(crate) fn inner_products(a: &Block, b: &Block) -> Block {
     let mut c = Block::zeros(a.b(), b.b());
@@ -136,23 +130,6 @@ pub(crate) fn tile_products<T: Real>(x: PointsRef<'_, T>, y: PointsRef<'_, T>, o
     let x = MatRef::from_row_major_slice(x.as_slice(), x.n(), x.d());
     let y = MatRef::from_row_major_slice(y.as_slice(), y.n(), y.d());
     matmul(out, Accum::Replace, x, y.transpose(), T::ONE, Par::Seq);
-}
-
-/// K X, or K'X when `turned`, on the calling thread: K is a tile of `shape` (rows, columns), X has `b` columns and the
-/// rows it needs first, and everything is stored row by row.
-pub(crate) fn tile_apply<T: Real>(
-    tile: &[T],
-    shape: (usize, usize),
-    turned: bool,
-    x: &[T],
-    b: usize,
-    out: &mut Vec<T>,
-) {
-    let k = MatRef::from_row_major_slice(tile, shape.0, shape.1);
-    let k = if turned { k.transpose() } else { k };
-    out.resize(k.nrows() * b, T::ZERO);
-    let x = MatRef::from_row_major_slice(&x[..k.ncols() * b], k.ncols(), b);
-    matmul(MatMut::from_row_major_slice_mut(out, k.nrows(), b), Accum::Replace, k, x, T::ONE, Par::Seq);
 }
 
 /// The inverse of the lower triangle L with LL' = A + d I, column by column, d being the least that rounding in T asks for;
@@ -282,27 +259,6 @@ pub(crate) fn rows_times<T: Real>(values: &[T], width: usize, used: usize, c: &[
     out
 }
 
-/// Adds X'X to the lower half of `scatter` (and some of the upper), on the calling thread: strips of rows as high as the
-/// kernels of matrix products are, each as far as the diagonal. What is left at the end is as high when turned.
-pub(crate) fn add_scatter(scatter: &mut Block, x: PointsRef<'_, f64>) {
-    const STRIP: usize = 12;
-    let d = x.d();
-    let x = MatRef::from_row_major_slice(x.as_slice(), x.n(), d);
-    let whole = d - d % STRIP;
-    for start in (0..whole).step_by(STRIP) {
-        let strip = view_mut(scatter).submatrix_mut(start, 0, STRIP, start + STRIP);
-        let columns = x.subcols(start, STRIP).transpose();
-        matmul(strip, Accum::Add, columns, x.subcols(0, start + STRIP), 1.0, Par::Seq);
-    }
-    let mut last = Block::zeros(d, d - whole);
-    matmul(view_mut(&mut last), Accum::Replace, x.transpose(), x.subcols(whole, d - whole), 1.0, Par::Seq);
-    for j in 0..last.b() {
-        for i in 0..=whole + j {
-            *scatter.at_mut(whole + j, i) += last.at(i, j);
-        }
-    }
-}
-
 /// X X', both halves.
 pub(crate) fn outer_gram(x: &Points<f64>) -> Block {
     use BlockStructure::{Rectangular, TriangularLower};
@@ -396,35 +352,33 @@ fn decompose(mut a: Block, mut vectors: Option<&mut Block>) -> Result<Vec<f64>> 
     Ok(values)
 }
 
-/// Singular values, descending, and the right singular vectors (as columns) of points, min(n, d) of each.
+/// Singular values, descending, and the right singular vectors (as columns) of points, min(n, d) of each. Of points with
+/// more dimensions than there are points, the transpose is decomposed: the decomposition of a tall matrix begins with a
+/// triangle, and needs no more memory than the matrix.
 pub(crate) fn svd_right(x: &Points<f64>) -> Result<(Vec<f64>, Block)> {
     let (n, d) = (x.n(), x.d());
     let size = n.min(d);
     let Some(scale) = scale_of(x.as_slice()) else {
         return Ok((vec![0.0; size], identity(d).first(size)));
     };
-    let mut a = Block::zeros(n, d);
-    for j in 0..d {
-        for (i, v) in a.col_mut(j).iter_mut().enumerate() {
-            *v = x.row(i)[j] / scale;
-        }
-    }
-    let (mut values, mut right) = (vec![0.0; size], Block::zeros(d, size));
+    let wide = d > n;
+    let scaled: Vec<f64> = x.as_slice().iter().map(|v| v / scale).collect();
+    let transposed = Block::from_columns(scaled, d, n).expect("as many values");
+    let a = if wide { transposed } else { transposed.transposed() };
+    let (mut values, mut vectors) = (vec![0.0; size], Block::zeros(d, size));
     let par = par(size);
-    let scratch = svd_scratch::<f64>(n, d, ComputeSvdVectors::No, ComputeSvdVectors::Thin, par, Default::default());
-    let mut memory = MemBuffer::new(scratch);
-    svd(
-        view(&a),
-        DiagMut::from_slice_mut(&mut values),
-        None,
-        Some(view_mut(&mut right)),
-        par,
-        MemStack::new(&mut memory),
-        Default::default(),
-    )
-    .map_err(|_| ErrorKind::NoConvergence { what: "singular value decomposition", size })?;
+    let (left, right) = match wide {
+        true => (ComputeSvdVectors::Thin, ComputeSvdVectors::No),
+        false => (ComputeSvdVectors::No, ComputeSvdVectors::Thin),
+    };
+    let mut memory = MemBuffer::new(svd_scratch::<f64>(a.n(), a.b(), left, right, par, Default::default()));
+    let out = view_mut(&mut vectors);
+    let (left, right) = if wide { (Some(out), None) } else { (None, Some(out)) };
+    let singular = DiagMut::from_slice_mut(&mut values);
+    svd(view(&a), singular, left, right, par, MemStack::new(&mut memory), Default::default())
+        .map_err(|_| ErrorKind::NoConvergence { what: "singular value decomposition", size })?;
     values.iter_mut().for_each(|v| *v *= scale);
-    Ok((values, right))
+    Ok((values, vectors))
 }
 
 /// The triangle R with R'R = X'X, min(n, d) rows of it, by Householder's reflections: the digits that X'X would lose are kept.

@@ -1,5 +1,7 @@
 //! Moments: count, mean and scatter of points. The moments of two sets merge into those of their union.
 
+use std::ops::Range;
+
 use fearless_simd::{Level, dispatch, prelude::*};
 use rayon::prelude::*;
 
@@ -7,6 +9,7 @@ use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::linalg;
+use crate::panels::{self, Panels};
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::precise::{self, two_sum};
 use crate::real::{Real, SQUARABLE};
@@ -16,8 +19,11 @@ use crate::wire::{MOST_POINTS, Reader, Writer, damaged};
 const CHUNK: usize = 512;
 /// Rows whose sums are taken while they are in cache.
 const FEW: usize = 32;
-/// Up to this many columns the rounding errors of additions are kept. Beyond, where that would take time, they are counted.
-const KEPT_UP_TO: usize = 16;
+/// From this many columns on, threads share one scatter matrix, instead of having one for each part of the points.
+const WIDE_FROM: usize = 256;
+/// Chunks that are prepared together there, and rows and columns of the blocks that a thread works on.
+const TOGETHER: usize = 8;
+const WIDE_BLOCK: usize = 192;
 /// Half of eps: the rounding of one operation.
 pub(crate) const UNIT: f64 = 0.5 * f64::EPSILON;
 /// The errors of M24, in units of [`UNIT`]: of sums of at most [`CHUNK`] products, and of means that are sums of parts of
@@ -50,7 +56,7 @@ pub struct Moments {
 }
 
 /// Sums and ranges of each column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Columns {
     /// The number of points.
     n: u64,
@@ -98,28 +104,76 @@ impl Moments {
 
     fn of_chunks<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
-        let small = precise::affordable([x.n(), x.d(), x.d()]);
-        let of_chunk = |x: PointsRef<'_, T>, before: &Moments, centred: &mut Vec<f64>| match small {
-            true => Moments::of_chunk_precisely(x),
-            false => Moments::of_chunk(x, &before.columns.mean, centred),
+        let moments = if precise::affordable([x.n(), x.d(), x.d()]) {
+            let absorb = |sum: &mut Moments, x: PointsRef<'_, T>, _: &mut ()| sum.add(&Moments::of_chunk_precisely(x));
+            fold(x, exec, Moments::empty, absorb, Moments::add)?
+        } else if x.d() < WIDE_FROM {
+            fold(x, exec, Moments::empty, Moments::absorb, Moments::add)?
+        } else {
+            exec.run(|| Moments::of_wide(x, exec))?
         };
-        let moments = fold(x, exec, Moments::empty, of_chunk, Moments::add)?;
         moments.columns.check(x)?;
         Ok(moments)
     }
 
-    fn of_chunk<T: Real>(x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) -> Self {
+    /// Adds a chunk of points.
+    fn absorb<T: Real>(&mut self, x: PointsRef<'_, T>, space: &mut (Chunk, Vec<f64>)) {
+        let (chunk, products) = space;
+        chunk.measure(x, &self.columns.mean);
+        let merged = self.add_columns(&chunk.columns);
+        let rest = self.rest.get_or_insert_with(|| Block::zeros(x.d(), x.d()));
         let d = x.d();
-        let (columns, left) = Columns::of_chunk(x, guess, centred);
-        let mut scatter = Block::zeros(d, d);
-        linalg::add_scatter(&mut scatter, PointsRef::new(centred, x.n(), d).expect("as many values"));
-        // The scatter about a point near the mean is too large by weight (distance)^2, which is subtracted.
-        for j in 0..d {
-            for i in j..d {
-                *scatter.at_mut(i, j) -= columns.weight * left[i] * left[j];
+        for start in (0..d).step_by(WIDE_BLOCK) {
+            let columns = start..d.min(start + WIDE_BLOCK);
+            let mut out = Lower {
+                first: start,
+                d,
+                sums: &mut self.scatter.as_mut_slice()[start * d..columns.end * d],
+                rest: &mut rest.as_mut_slice()[start * d..columns.end * d],
+            };
+            for start in (start..d).step_by(WIDE_BLOCK) {
+                out.add(chunk, &merged, columns.clone(), start..d.min(start + WIDE_BLOCK), products);
             }
         }
-        Moments { columns, scatter, rest: None, error: OF_PRODUCTS * UNIT }
+    }
+
+    /// The numbers and means of points are added; returns the difference of the means and its weight.
+    fn add_columns(&mut self, other: &Columns) -> (Vec<f64>, f64) {
+        let error = if self.columns.n == 0 { 0.0 } else { self.error.max(MERGED * UNIT) };
+        self.error = error.max(OF_PRODUCTS * UNIT);
+        self.columns.add(other).unwrap_or_else(|| (vec![0.0; other.d()], 0.0))
+    }
+
+    /// Of many columns: a few chunks are prepared together, and then threads add their products to blocks of one matrix.
+    fn of_wide<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
+        let (n, d) = (x.n(), x.d());
+        let mut sum = Moments::empty(d);
+        let mut rest = Block::zeros(d, d);
+        let mut chunks: Vec<Chunk> = (0..TOGETHER).map(|_| Chunk::default()).collect();
+        for start in (0..n).step_by(TOGETHER * CHUNK) {
+            exec.check_cancelled()?;
+            let count = (n - start).div_ceil(CHUNK).min(TOGETHER);
+            let guess = sum.columns.mean.clone();
+            chunks[..count].par_iter_mut().enumerate().for_each(|(c, chunk)| {
+                let first = start + c * CHUNK;
+                chunk.measure(x.slice(first, n.min(first + CHUNK)), &guess);
+            });
+            let merged: Vec<(Vec<f64>, f64)> = chunks[..count].iter().map(|c| sum.add_columns(&c.columns)).collect();
+            let block = if d < 4 * WIDE_BLOCK { WIDE_BLOCK / 2 } else { WIDE_BLOCK };
+            let strips = sum.scatter.as_mut_slice().par_chunks_mut(block * d);
+            strips.zip(rest.as_mut_slice().par_chunks_mut(block * d)).enumerate().for_each(|(strip, (sums, rest))| {
+                let (first, mut products) = (strip * block, Vec::new());
+                let columns = first..d.min(first + block);
+                let mut out = Lower { first, d, sums, rest };
+                for start in (first..d).step_by(WIDE_BLOCK) {
+                    for (chunk, merged) in chunks[..count].iter().zip(&merged) {
+                        out.add(chunk, merged, columns.clone(), start..d.min(start + WIDE_BLOCK), &mut products);
+                    }
+                }
+            });
+        }
+        sum.rest = Some(rest);
+        Ok(sum)
     }
 
     /// As [`Moments::of_chunk`] in twice the precision.
@@ -149,28 +203,12 @@ impl Moments {
             *self = other.clone();
         } else if let Some((gap, weight)) = self.columns.add(&other.columns) {
             self.error = self.error.max(other.error).max(MERGED * UNIT);
-            if gap.len() <= KEPT_UP_TO {
-                self.add_scatter_in_two_parts(other, &gap, weight);
-            } else {
-                self.add_scatter(other, &gap, weight);
-                self.error += 2.0 * UNIT;
-            }
+            self.add_scatter(other, &gap, weight);
         }
     }
 
-    /// S += S_other + weight gap gap'.
+    /// S += S_other + weight gap gap', with the rounding errors of the additions.
     fn add_scatter(&mut self, other: &Moments, gap: &[f64], weight: f64) {
-        for j in 0..gap.len() {
-            let scaled = gap[j] * weight;
-            let (mine, theirs) = (&mut self.scatter.col_mut(j)[j..], &other.scatter.col(j)[j..]);
-            for ((s, o), g) in mine.iter_mut().zip(theirs).zip(&gap[j..]) {
-                *s += o + g * scaled;
-            }
-        }
-    }
-
-    /// The same, with the rounding errors of the additions.
-    fn add_scatter_in_two_parts(&mut self, other: &Moments, gap: &[f64], weight: f64) {
         let rest = self.rest.get_or_insert_with(|| Block::zeros(gap.len(), gap.len()));
         for j in 0..gap.len() {
             let scaled = gap[j] * weight;
@@ -275,6 +313,65 @@ impl Moments {
     }
 }
 
+/// A chunk of points less about their mean.
+#[derive(Default)]
+struct Chunk {
+    columns: Columns,
+    /// What is left of the mean in the rows.
+    left: Vec<f64>,
+    /// The columns of the rows.
+    rows: Panels<f64>,
+    few: Vec<f64>,
+}
+
+impl Chunk {
+    fn measure<T: Real>(&mut self, x: PointsRef<'_, T>, guess: &[f64]) {
+        let Chunk { columns, left, rows, few } = self;
+        rows.prepare(x.d(), x.n());
+        (*columns, *left) = Columns::of_chunk(x, guess, few, |first, centred| rows.put(first, centred));
+    }
+}
+
+/// Some columns of a scatter matrix, of which the lower half is kept, and the rounding errors of its sums.
+struct Lower<'a> {
+    first: usize,
+    d: usize,
+    sums: &'a mut [f64],
+    rest: &'a mut [f64],
+}
+
+impl Lower<'_> {
+    /// Adds the products of a chunk for a block, and the term for the distance of its mean. The scatter about a point near
+    /// the mean is too large by weight (distance)^2, which is subtracted.
+    fn add(
+        &mut self,
+        chunk: &Chunk,
+        (gap, weight): &(Vec<f64>, f64),
+        columns: Range<usize>,
+        rows: Range<usize>,
+        products: &mut Vec<f64>,
+    ) {
+        let level = Level::new();
+        products.resize(columns.len() * rows.len(), 0.0);
+        panels::products(level, (&chunk.rows, columns.clone()), (&chunk.rows, rows.clone()), products, rows.len());
+        dispatch!(level, simd => simd.vectorize(#[inline(always)] || {
+            for (j, line) in columns.clone().zip(products.chunks_exact(rows.len())) {
+                let from = rows.start.max(j);
+                let at = (j - self.first) * self.d;
+                let place = at + from..at + rows.end;
+                let (sums, rest) = (&mut self.sums[place.clone()], &mut self.rest[place]);
+                let (line, left, gap_of) = (&line[from - rows.start..], &chunk.left[from..rows.end], &gap[from..rows.end]);
+                let (left_j, gap_j) = (chunk.columns.weight * chunk.left[j], weight * gap[j]);
+                for i in 0..sums.len() {
+                    let (sum, e) = two_sum(sums[i], line[i] - left_j * left[i]);
+                    let (sum, f) = two_sum(sum, gap_of[i] * gap_j);
+                    (sums[i], rest[i]) = (sum, rest[i] + (e + f));
+                }
+            }
+        }));
+    }
+}
+
 impl Columns {
     pub(crate) fn empty(d: usize) -> Self {
         Columns {
@@ -293,14 +390,17 @@ impl Columns {
     pub(crate) fn of_with<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
         let small = precise::affordable([x.n(), x.d(), x.d()]);
-        let of_chunk = |x: PointsRef<'_, T>, before: &Columns, centred: &mut Vec<f64>| match small {
-            true => Columns::of_chunk_precisely(x).0,
-            false => Columns::of_chunk(x, &before.mean, centred).0,
+        let absorb = |sum: &mut Columns, x: PointsRef<'_, T>, few: &mut Vec<f64>| {
+            let more = match small {
+                true => Columns::of_chunk_precisely(x).0,
+                false => Columns::of_chunk(x, &sum.mean, few, |_, _| {}).0,
+            };
+            sum.add(&more);
         };
         let add = |a: &mut Columns, b: &Columns| {
             a.add(b);
         };
-        let columns = fold(x, exec, Columns::empty, of_chunk, add)?;
+        let columns = fold(x, exec, Columns::empty, absorb, add)?;
         columns.check(x)?;
         Ok(columns)
     }
@@ -317,11 +417,17 @@ impl Columns {
         x.check_not_huge()
     }
 
-    /// The numbers of a few rows, and what was left of the mean in the rows less about the mean, which go to `centred`.
-    pub(crate) fn of_chunk<T: Real>(x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) -> (Self, Vec<f64>) {
+    /// The numbers of a few rows, and what was left of the mean in the rows less about the mean. These go to `centred`, a few
+    /// at a time with the number of the first, perhaps twice.
+    pub(crate) fn of_chunk<T: Real>(
+        x: PointsRef<'_, T>,
+        guess: &[f64],
+        few: &mut Vec<f64>,
+        mut centred: impl FnMut(usize, &[f64]),
+    ) -> (Self, Vec<f64>) {
         let mut m = Columns::empty(x.d());
         (m.n, m.weight) = (x.n() as u64, x.n() as f64);
-        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || m.measure(x, guess, centred)));
+        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || m.measure(x, guess, few, &mut centred)));
         let left = m.rest.clone();
         for (j, l) in left.iter().enumerate() {
             m.squares[j] -= m.weight * l * l;
@@ -353,11 +459,17 @@ impl Columns {
     /// Ranges and means, and the rows less the means. One pass over the rows is enough where the guess at a mean is within
     /// half a standard deviation of it, as the mean of the rows before mostly is; else the mean is taken first.
     #[inline(always)]
-    fn measure<T: Real>(&mut self, x: PointsRef<'_, T>, guess: &[f64], centred: &mut Vec<f64>) {
+    fn measure<T: Real>(
+        &mut self,
+        x: PointsRef<'_, T>,
+        guess: &[f64],
+        few: &mut Vec<f64>,
+        centred: &mut impl FnMut(usize, &[f64]),
+    ) {
         let (weight, d) = (self.weight, x.d());
-        centred.resize(x.n() * d, 0.0);
+        few.resize(FEW * d, 0.0);
         self.mean.copy_from_slice(guess);
-        self.less(x, centred);
+        self.less(x, few, centred);
         let near = |c: usize| 5.0 * self.rest[c] * self.rest[c] <= weight * self.squares[c];
         if !(0..d).all(near) {
             // The mean from the first row on.
@@ -367,7 +479,7 @@ impl Columns {
                 total.iter_mut().zip(row).zip(first).for_each(|((t, v), f)| *t += v.to_f64() - f.to_f64());
             }
             self.mean = total.iter().zip(first).map(|(t, f)| t / weight + f.to_f64()).collect();
-            self.less(x, centred);
+            self.less(x, few, centred);
         }
         self.rest.iter_mut().for_each(|r| *r /= weight);
     }
@@ -375,11 +487,12 @@ impl Columns {
     /// The rows less `mean`, their sums in `rest` and their squares, and the range of the rows: a few rows are copied, in
     /// the order in which they lie in memory, and then read again while they are in the first-level cache.
     #[inline(always)]
-    fn less<T: Real>(&mut self, x: PointsRef<'_, T>, centred: &mut [f64]) {
+    fn less<T: Real>(&mut self, x: PointsRef<'_, T>, few: &mut [f64], centred: &mut impl FnMut(usize, &[f64])) {
         let d = x.d();
         self.rest.fill(0.0);
         self.squares.fill(0.0);
-        for (rows, out) in x.as_slice().chunks(FEW * d).zip(centred.chunks_mut(FEW * d)) {
+        for (part, rows) in x.as_slice().chunks(FEW * d).enumerate() {
+            let out = &mut few[..rows.len()];
             out.iter_mut().zip(rows).for_each(|(out, v)| *out = v.to_f64());
             let mut at = 0;
             while at < d {
@@ -389,6 +502,7 @@ impl Columns {
                     _ => self.less_columns::<1>(out, at),
                 };
             }
+            centred(part * FEW, out);
         }
     }
 
@@ -539,12 +653,13 @@ impl Columns {
     }
 }
 
-/// Sums over chunks of rows, in parts that are then merged in a fixed tree, whatever the number of threads.
-pub(crate) fn fold<T: Real, M: Send + Clone>(
+/// Sums over chunks of rows, in parts that are then merged in a fixed tree, whatever the number of threads. `absorb` adds a
+/// chunk to a sum, and has its own space for each part.
+pub(crate) fn fold<T: Real, M: Send + Clone, B: Default>(
     x: PointsRef<'_, T>,
     exec: &Exec,
     empty: impl Fn(usize) -> M + Sync,
-    of_chunk: impl Fn(PointsRef<'_, T>, &M, &mut Vec<f64>) -> M + Sync,
+    absorb: impl Fn(&mut M, PointsRef<'_, T>, &mut B) + Sync,
     add: impl Fn(&mut M, &M) + Sync,
 ) -> Result<M> {
     exec.run(|| {
@@ -553,12 +668,11 @@ pub(crate) fn fold<T: Real, M: Send + Clone>(
         let mut parts: Vec<M> = (0..x.n().div_ceil(per_part))
             .into_par_iter()
             .map(|p| {
-                let (mut sum, mut buffer) = (empty(x.d()), Vec::new());
+                let (mut sum, mut space) = (empty(x.d()), B::default());
                 let last = x.n().min((p + 1) * per_part);
                 for start in (p * per_part..last).step_by(CHUNK) {
                     exec.check_cancelled()?;
-                    let more = of_chunk(x.slice(start, last.min(start + CHUNK)), &sum, &mut buffer);
-                    add(&mut sum, &more);
+                    absorb(&mut sum, x.slice(start, last.min(start + CHUNK)), &mut space);
                 }
                 Ok(sum)
             })

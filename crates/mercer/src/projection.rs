@@ -6,11 +6,12 @@ use crate::error::{Error, ErrorSubject, Result, check_finite};
 use crate::exec::Exec;
 use crate::features::Features;
 use crate::linalg;
+use crate::panels::{self, Panels};
 use crate::points::{AnyPoints, Points, PointsRef};
 use crate::real::Real;
 
 /// Number of points that are projected together.
-const BLOCK: usize = 64;
+const BLOCK: usize = 192;
 
 /// One affine map of one feature row (MATHS.md, M11).
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Projection {
     weights: Points<f64>,
     /// b, a value per component.
     offset: Vec<f64>,
+    /// The columns of W, packed.
+    packed: Panels<f64>,
 }
 
 impl Projection {
@@ -33,7 +36,8 @@ impl Projection {
         if weights.as_slice().iter().chain(&offset).any(|v| !v.is_finite()) {
             return Err(Error::inconsistent("the model has weights that are not finite"));
         }
-        Ok(Projection { features, weights, offset })
+        let packed = Panels::of_rows(weights.as_slice(), weights.d());
+        Ok(Projection { features, weights, offset, packed })
     }
 
     pub(crate) fn features(&self) -> &Features {
@@ -52,8 +56,8 @@ impl Projection {
         self.offset.len()
     }
 
-    /// The scores of points. Points are projected in blocks of a fixed size, the last one padded, and each score is summed
-    /// over features in order: it depends neither on other points nor on the number of threads.
+    /// The scores of points. Each score is summed over features in order: it depends neither on other points nor on the
+    /// number of threads.
     pub(crate) fn apply<T: Real>(&self, x: PointsRef<'_, T>, exec: &Exec) -> Result<Points<f64>> {
         Ok(self.apply_any(x.into(), None, exec)?.0)
     }
@@ -87,25 +91,19 @@ impl Projection {
         exec: &Exec,
     ) -> Result<(Points<f64>, Vec<f64>)> {
         self.features.check_dimensions(x)?;
-        x.check(0)?;
         self.features.check_domain(x)?;
         let (n, k) = (x.n(), self.components());
-        let blocks: Vec<(Vec<f64>, Vec<f64>)> = exec.run(|| {
-            (0..n.div_ceil(BLOCK))
-                .into_par_iter()
-                .map(|block| {
-                    exec.check_cancelled()?;
-                    let start = block * BLOCK;
-                    self.apply_block(x.slice(start, n.min(start + BLOCK)), start, with_means, exec)
-                })
-                .collect::<Result<_>>()
-        })?;
-        let (mut scores, mut means) = (Vec::with_capacity(n * k), Vec::with_capacity(n));
-        for (z, m) in blocks {
-            scores.extend(z);
-            means.extend(m);
-        }
-        check_finite(ErrorSubject::Scores, &scores, |at| (at / k, at % k))?;
+        let (mut scores, mut means) = (vec![0.0; n * k.max(1)], vec![0.0; n]);
+        let parts = scores.par_chunks_mut(BLOCK * k.max(1)).zip(means.par_chunks_mut(BLOCK)).enumerate();
+        let work = |(part, (scores, means)): (usize, (&mut [f64], &mut [f64]))| {
+            exec.check_cancelled()?;
+            let start = part * BLOCK;
+            self.apply_block(x.slice(start, start + means.len()), start, with_means, (scores, means), exec)
+        };
+        // The first value that is not finite is named, whichever block met one first.
+        exec.run(|| parts.try_for_each(work)).or_else(|error| x.check(0).and(Err(error)))?;
+        scores.truncate(n * k);
+        means.truncate(if with_means.is_some() { n } else { 0 });
         Ok((Points::new(scores, n, k)?, means))
     }
 
@@ -114,37 +112,30 @@ impl Projection {
         x: PointsRef<'_, T>,
         start: usize,
         with_means: Option<Option<&[f64]>>,
+        (scores, means): (&mut [f64], &mut [f64]),
         exec: &Exec,
-    ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let (n, d, k, m) = (x.n(), x.d(), self.components(), self.features.len() as f64);
-        // All blocks have the same shape, so that the scores of a point have the same bits in any of them.
-        let mut full = x.to_f64().into_vec();
-        for _ in n..BLOCK {
-            full.extend_from_within((n - 1) * d..n * d);
-        }
-        let full = Points::new(full, BLOCK, d)?;
-        let (mut scores, mut means) = (vec![0.0; BLOCK * k], vec![0.0; BLOCK]);
-        self.features.each_piece(full.view(), start, exec, |first, width, values| {
-            let weights = &self.weights.as_slice()[first * k..(first + width) * k];
+    ) -> Result<()> {
+        let (k, m) = (self.components(), self.features.len() as f64);
+        x.check(0)?;
+        self.features.each_piece(x, start, exec, |first, width, values| {
             if k > 0 {
-                linalg::add_row_products(values, weights, (BLOCK, width, k), &mut scores);
+                panels::add_rows_times(exec.level(), values, &self.packed, first..first + width, scores);
             }
+            let Some(weights) = with_means else { return };
             for (mean, line) in means.iter_mut().zip(values.chunks_exact(width)) {
-                *mean += match with_means {
-                    None => 0.0,
-                    Some(None) => line.iter().sum::<f64>() / m,
-                    Some(Some(weights)) => linalg::dot(line, &weights[first..first + width]),
+                *mean += match weights {
+                    None => line.iter().sum::<f64>() / m,
+                    Some(weights) => linalg::dot(line, &weights[first..first + width]),
                 };
             }
         })?;
-        for (i, row) in scores.chunks_exact_mut(k.max(1)).take(n).enumerate() {
+        for (i, row) in scores.chunks_exact_mut(k.max(1)).enumerate().filter(|_| k > 0) {
             row.iter_mut().zip(&self.offset).for_each(|(z, b)| *z -= b);
             if row.iter().any(|z| !z.is_finite()) {
-                self.features.not_finite(full.view().slice(i, i + 1), start + i, exec)?;
+                self.features.not_finite(x.slice(i, i + 1), start + i, exec)?;
+                check_finite(ErrorSubject::Scores, row, |at| (start + i, at))?;
             }
         }
-        scores.truncate(n * k);
-        means.truncate(n);
-        Ok((scores, means))
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The leading eigenpairs of a centred operator without storing its matrix: block Davidson (MATHS.md, M16).
+//! The leading eigenpairs of an operator, centred or as it is, without storing its matrix: block Davidson (MATHS.md, M16).
 //!
 //! ```text
 //! Q = the leading eigenvectors of FF' ~ A, or a random block; probes beside it
@@ -38,6 +38,8 @@ pub(crate) struct Problem<'a> {
     /// A in f32.
     pub(crate) f32: Option<&'a dyn SymOp>,
     pub(crate) precondition: Option<&'a dyn Precondition>,
+    /// Whether HAH is meant, on the space orthogonal to 1, and not A itself.
+    pub(crate) centred: bool,
     /// A bound on the error of an eigenvalue due to rounding in a product with A, given the Frobenius norm of A, if it is
     /// known, and its largest eigenvalue.
     pub(crate) rounding: &'a dyn Fn(Option<f64>, f64) -> f64,
@@ -89,11 +91,11 @@ pub(crate) struct Found {
     pub(crate) unit: f64,
     /// Descending; the k wanted and the guard.
     pub(crate) values: Vec<f64>,
-    /// Orthonormal, orthogonal to 1.
+    /// Orthonormal; orthogonal to 1 if centred.
     pub(crate) vectors: Block,
     /// A X - X T, all in f64.
     pub(crate) residuals: Block,
-    /// K1, before centring, not divided by `unit`.
+    /// K1, before centring, not divided by `unit`; empty if not centred.
     pub(crate) row_sums: Vec<f64>,
     /// The Frobenius norm before centring, not divided by `unit`.
     pub(crate) norm: Option<f64>,
@@ -145,18 +147,18 @@ impl Ritz {
     }
 }
 
-/// The k largest eigenvalues of HAH and their vectors.
+/// The k largest eigenvalues of HAH, or of A, and their vectors.
 ///
 /// # Errors
 /// [`ErrorKind::NotConverged`] with the residual that was reached, and any error of the operator.
 pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Result<Found> {
     let n = problem.f64.n();
-    let b = columns(wanted.k).min(n - 1);
+    let b = columns(wanted.k).min(if problem.centred { n - 1 } else { n });
     let mut rng = Rng::new(exec.get_seed() ^ 0x0073_7461_7274);
     let mut start = problem.precondition.map_or_else(|| Block::zeros(n, 0), |p| p.start(b));
     start.append(&Block::from_fn(n, b - start.b().min(b), |_, _| rng.normal()));
-    let start = orth::extension(&Block::zeros(n, 0), start);
-    let probes = problem.precondition.map(|_| Probes::new(&start, exec.get_seed()));
+    let start = orth::extension(&Block::zeros(n, 0), start, problem.centred);
+    let probes = problem.precondition.map(|_| Probes::new(&start, problem.centred, exec.get_seed()));
     let mut search = Search {
         problem,
         exec,
@@ -188,12 +190,12 @@ impl Search<'_> {
             if let Some(probes) = self.probes.as_ref().filter(|_| probing) {
                 block.append(probes.vectors());
             }
-            block = orth::extension(&self.q, block);
+            block = orth::extension(&self.q, block, self.problem.centred);
             self.exec.check_cancelled()?;
             if block.b() == 0 {
                 // The basis is closed under the operator: try a random direction, if one is left.
                 let mut rng = Rng::new(steps as u64);
-                block = orth::extension(&self.q, Block::from_fn(n, 1, |_, _| rng.normal()));
+                block = orth::extension(&self.q, Block::from_fn(n, 1, |_, _| rng.normal()), self.problem.centred);
             }
             let images = self.pass(f32_op, &block, reached)?;
             self.extend(&block, &images);
@@ -211,12 +213,12 @@ impl Search<'_> {
             let floor = if f32_op.is_some() { 0.0 } else { self.floor(&ritz) };
             let worst = ritz.worst(k, floor);
             if self.probes.is_none() && worst < PROBE_FROM {
-                let mut probes = Probes::new(&ritz.vectors, self.exec.get_seed());
+                let mut probes = Probes::new(&ritz.vectors, self.problem.centred, self.exec.get_seed());
                 probes.set_basis_images(&ritz.images);
                 self.probes = Some(probes);
                 self.probed_in_f32 = f32_op.is_some();
             }
-            let exhausted = self.q.b() + 1 >= n;
+            let exhausted = self.q.b() + usize::from(self.problem.centred) >= n;
             let fall = reached.map_or(1.0, |before: f64| worst / before);
             slow = if fall > SLOW { slow + 1 } else { 0 };
             let enough = if f32_op.is_some() {
@@ -284,7 +286,7 @@ impl Search<'_> {
         let number = self.passes.0 + self.passes.1 + 1;
         let in_f64 = f32_op.is_none();
         self.exec.report(Progress::Pass { number, reached, wanted: self.wanted.tolerance, in_f64 });
-        let survey = in_f64 && self.row_sums.is_empty();
+        let survey = in_f64 && self.problem.centred && self.row_sums.is_empty();
         let mut input = block.clone();
         if survey {
             input.append(&Block::from_fn(block.n(), 1, |_, _| 1.0));
@@ -320,7 +322,9 @@ impl Search<'_> {
         } else {
             self.passes.0 += 1
         }
-        subtract_means(&mut images);
+        if self.problem.centred {
+            subtract_means(&mut images);
+        }
         let unit = *self.unit.get_or_insert_with(|| linalg::power_of_two(largest(images.as_slice())));
         images.as_mut_slice().iter_mut().for_each(|v| *v /= unit);
         Ok(images)

@@ -1,4 +1,4 @@
-//! Orthonormal bases, kept orthogonal to the vector 1 as well.
+//! Orthonormal bases, kept orthogonal to the vector 1 as well where the operator is centred.
 
 use crate::block::Block;
 use crate::linalg;
@@ -7,17 +7,21 @@ use crate::op::subtract_means;
 /// A column is dropped if orthogonalisation reduces its norm below this share: the rest would be rounding.
 pub(super) const LEAST: f64 = 1e-6;
 
-/// Orthonormal columns that have, together with the orthonormal `basis` and 1, the same span as `block` with them. Columns
-/// of `block` that depend on the others are dropped.
-pub(super) fn extension(basis: &Block, mut block: Block) -> Block {
+/// Orthonormal columns that have, together with the orthonormal `basis` (and 1, if centred), the same span as `block` with
+/// them. Columns of `block` that depend on the others are dropped.
+pub(super) fn extension(basis: &Block, mut block: Block, centred: bool) -> Block {
     normalise_all(&mut block);
     // Twice is enough (Kahan, Parlett). Each time, columns are also made orthogonal to each other.
     for _ in 0..2 {
-        subtract_means(&mut block);
+        if centred {
+            subtract_means(&mut block);
+        }
         linalg::subtract_projection(basis, &mut block);
         block = orthonormalise(block);
     }
-    subtract_means(&mut block);
+    if centred {
+        subtract_means(&mut block);
+    }
     block
 }
 

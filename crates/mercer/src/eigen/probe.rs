@@ -89,9 +89,11 @@ impl Ceiling {
     }
 }
 
-/// Lanczos recurrences of C = PAP, P the projection on the complement of 1 and of the basis at the start of the probes.
+/// Lanczos recurrences of C = PAP, P the projection on the complement of the basis at the start of the probes.
 pub(super) struct Probes {
     basis: Block,
+    /// Whether P also projects on the complement of 1.
+    centred: bool,
     /// |w| of each probe.
     norms: Vec<f64>,
     /// The newest Lanczos vector of each probe.
@@ -107,11 +109,11 @@ pub(super) struct Probes {
 }
 
 impl Probes {
-    pub(super) fn new(basis: &Block, seed: u64) -> Self {
+    pub(super) fn new(basis: &Block, centred: bool, seed: u64) -> Self {
         let n = basis.n();
         let mut rng = Rng::new(seed ^ 0x7072_6f62_6573);
         let mut vectors = Block::from_fn(n, PROBES, |_, _| rng.normal());
-        project(basis, &mut vectors);
+        project(basis, centred, &mut vectors);
         let norms: Vec<f64> = (0..PROBES).map(|j| linalg::norm(vectors.col(j))).collect();
         for (j, norm) in norms.iter().enumerate() {
             vectors.col_mut(j).iter_mut().for_each(|v| *v /= norm.max(f64::MIN_POSITIVE));
@@ -119,6 +121,7 @@ impl Probes {
         let empty = vec![Vec::new(); PROBES];
         Probes {
             basis: basis.clone(),
+            centred,
             norms,
             vectors,
             before: Vec::new(),
@@ -169,7 +172,7 @@ impl Probes {
 
     /// Makes one Lanczos step from A times the vectors.
     pub(super) fn step(&mut self, mut images: Block) {
-        project(&self.basis, &mut images);
+        project(&self.basis, self.centred, &mut images);
         for j in 0..PROBES {
             let (v, w) = (self.vectors.col(j), images.col_mut(j));
             let alpha = linalg::dot(v, w);
@@ -184,7 +187,7 @@ impl Probes {
             self.alpha[j].push(alpha);
             self.beta[j].push(beta);
         }
-        project(&self.basis, &mut images);
+        project(&self.basis, self.centred, &mut images);
         self.before.push(std::mem::replace(&mut self.vectors, images));
     }
 
@@ -234,9 +237,11 @@ impl Probes {
     }
 }
 
-fn project(basis: &Block, block: &mut Block) {
+fn project(basis: &Block, centred: bool, block: &mut Block) {
     for _ in 0..2 {
-        subtract_means(block);
+        if centred {
+            subtract_means(block);
+        }
         linalg::subtract_projection(basis, block);
     }
 }

@@ -454,6 +454,7 @@ impl KernelPca {
             f64: &in_f64,
             f32: f32.then_some(&in_f32 as &dyn SymOp),
             precondition: Some(&start),
+            centred: true,
             rounding: &rounding,
             key: crate::block::fingerprint(&facts.diagonal),
         };

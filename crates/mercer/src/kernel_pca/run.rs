@@ -194,6 +194,7 @@ impl KernelPca {
             f64: op,
             f32: None,
             precondition: None,
+            centred: true,
             rounding: &rounding,
             key: fingerprint(&facts.diagonal) ^ own_key,
         };
@@ -290,6 +291,7 @@ impl OnPoints {
             f64: &self.gram,
             f32: self.gram32.as_ref().map(|g| g as &dyn SymOp),
             precondition: self.preconditioner.as_ref().and_then(|p| p.as_deref()),
+            centred: true,
             rounding: &rounding,
             key: match exec.has_journal() {
                 true => {

@@ -19,7 +19,7 @@ use crate::block::Block;
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::kernel::tile::{LARGE_TILE, MIDDLE_TILE, Scratch, TILE};
-use crate::linalg;
+use crate::panels::{self, Panels};
 use crate::points::{Points, PointsRef};
 use crate::real::Real;
 
@@ -157,19 +157,7 @@ pub(crate) fn multiply<T: Real>(
 ) -> Result<f64> {
     let (n, b) = (tiles.n(), x.b());
     let grid = Grid::new(n);
-    let inputs: Vec<Vec<T>> = (0..grid.groups)
-        .map(|g| {
-            // Vectors are stored row by row, so that the matrix products need no copy of the tile.
-            let rows = grid.rows(g);
-            let mut piece = vec![T::ZERO; rows.len() * b];
-            for c in 0..b {
-                for (v, x) in piece[c.min(rows.len() * b)..].iter_mut().step_by(b).zip(&x.col(c)[rows.clone()]) {
-                    *v = T::from_f64(*x);
-                }
-            }
-            piece
-        })
-        .collect();
+    let inputs: Vec<Panels<T>> = (0..grid.groups).map(|g| Panels::of_block(x, grid.rows(g))).collect();
     let outputs: Vec<Mutex<Vec<f64>>> =
         (0..grid.groups).map(|g| Mutex::new(vec![0.0; grid.rows(g).len() * b])).collect();
     let mut kept = cache.map(|c| lock(&c.kept));
@@ -232,8 +220,11 @@ pub(crate) fn rectangle<T: Real>(
     let (n, b) = (mine.n(), mine.d());
     let same = theirs.is_none();
     let other = theirs.unwrap_or(mine);
-    let rounded = |x: PointsRef<'_, f64>| x.as_slice().iter().map(|v| T::from_f64(*v)).collect::<Vec<T>>();
-    let (x, y) = (rounded(mine), rounded(other));
+    let packed = |x: PointsRef<'_, f64>| {
+        let rounded: Vec<T> = x.as_slice().iter().map(|v| T::from_f64(*v)).collect();
+        Panels::of_rows(&rounded, b)
+    };
+    let (x, y) = (packed(mine), packed(other));
     let strips = n.div_ceil(LARGE_TILE);
     let per_part = strips.div_ceil(PARTS).max(1) * LARGE_TILE;
     let parts: Vec<(Vec<f64>, Vec<f64>, f64)> = (0..n.div_ceil(per_part))
@@ -241,7 +232,7 @@ pub(crate) fn rectangle<T: Real>(
         .map(|part| {
             let range = part * per_part..n.min((part + 1) * per_part);
             let (mut first, mut second) = (vec![0.0; range.len() * b], vec![0.0; other.n() * b]);
-            let (mut values, mut product, mut scratch) = (Vec::new(), Vec::new(), Scratch::new());
+            let (mut values, mut scratch) = (Vec::new(), Scratch::new());
             let mut squares = 0.0;
             for start in range.clone().step_by(LARGE_TILE) {
                 exec.check_cancelled()?;
@@ -251,13 +242,13 @@ pub(crate) fn rectangle<T: Real>(
                     let cols = start..last.min(start + LARGE_TILE);
                     values.resize(rows.len() * cols.len(), T::ZERO);
                     fill(rows.clone(), cols.clone(), &mut values, &mut scratch);
-                    let (diagonal, shape) = (same && rows == cols, (rows.len(), cols.len()));
+                    let diagonal = same && rows == cols;
                     squares += sum_of_squares(exec.level(), &values, 1.0) * if diagonal { 1.0 } else { 2.0 };
-                    linalg::tile_apply(&values, shape, false, &y[cols.start * b..], b, &mut product);
-                    add(&mut first[(rows.start - range.start) * b..], &product);
+                    let out = &mut first[(rows.start - range.start) * b..];
+                    panels::add_rows_times(exec.level(), &values, &y, cols.clone(), out);
                     if !diagonal {
-                        linalg::tile_apply(&values, shape, true, &x[rows.start * b..], b, &mut product);
-                        add(&mut second[cols.start * b..], &product);
+                        let out = &mut second[cols.start * b..];
+                        panels::add_columns_times(exec.level(), (&values, cols.len()), &x, rows.clone(), out);
                     }
                 }
             }
@@ -284,13 +275,12 @@ fn lock<V>(mutex: &Mutex<V>) -> std::sync::MutexGuard<'_, V> {
 /// Buffers of one thread.
 struct Workspace<T> {
     tile: Vec<T>,
-    product: Vec<T>,
     scratch: Scratch<T>,
 }
 
 impl<T: Real> Workspace<T> {
     fn new() -> Self {
-        Workspace { tile: Vec::new(), product: Vec::new(), scratch: Scratch::new() }
+        Workspace { tile: Vec::new(), scratch: Scratch::new() }
     }
 }
 
@@ -303,7 +293,7 @@ struct Pair<'a, T, S> {
     unit: Option<f64>,
     tiles: &'a S,
     exec: &'a Exec,
-    inputs: (&'a [T], &'a [T]),
+    inputs: (&'a Panels<T>, &'a Panels<T>),
 }
 
 impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
@@ -318,7 +308,7 @@ impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
     ) -> Result<f64> {
         let (mut place, complete) = place.map_or((None, false), |(p, complete)| (Some(p), complete));
         let (mut at, mut sum) = (0, 0.0);
-        let Workspace { tile, product, scratch } = space;
+        let Workspace { tile, scratch } = space;
         for (rows, cols) in self.grid.tiles(self.i, self.j) {
             self.exec.check_cancelled()?;
             let len = rows.len() * cols.len();
@@ -337,21 +327,16 @@ impl<T: Real, S: Tiles<T>> Pair<'_, T, S> {
             if let Some(unit) = self.unit {
                 sum += sum_of_squares(self.exec.level(), values, 1.0 / unit) * if diagonal { 1.0 } else { 2.0 };
             }
-            let shape = (rows.len(), cols.len());
             let (r, c) = (rows.start - self.grid.rows(self.i).start, cols.start - self.grid.rows(self.j).start);
-            linalg::tile_apply(values, shape, false, &self.inputs.1[c * self.b..], self.b, product);
-            add(&mut first[r * self.b..], product);
+            let (level, depths) = (self.exec.level(), (r..r + rows.len(), c..c + cols.len()));
+            panels::add_rows_times(level, values, self.inputs.1, depths.1, &mut first[r * self.b..]);
             if !diagonal {
-                linalg::tile_apply(values, shape, true, &self.inputs.0[r * self.b..], self.b, product);
-                add(&mut second.as_deref_mut().unwrap_or(first)[c * self.b..], product);
+                let out = &mut second.as_deref_mut().unwrap_or(first)[c * self.b..];
+                panels::add_columns_times(level, (values, cols.len()), self.inputs.0, depths.0, out);
             }
         }
         Ok(sum)
     }
-}
-
-fn add<T: Real>(out: &mut [f64], product: &[T]) {
-    out.iter_mut().zip(product).for_each(|(v, p)| *v += p.to_f64());
 }
 
 /// The sum of the squares of values times a scale.

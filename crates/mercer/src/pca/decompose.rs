@@ -120,6 +120,12 @@ impl Location {
 impl Location {
     /// From the scatter.
     pub(super) fn of_moments(&self, moments: &Moments, most: usize) -> Result<Decomposed> {
+        let (s, error) = self.scatter(moments);
+        Decomposed::of_scatter(s, most, error)
+    }
+
+    /// The scatter, and a bound on the norm of its error.
+    pub(super) fn scatter(&self, moments: &Moments) -> (Block, f64) {
         let mut s = if self.center { moments.scatter() } else { moments.scatter_about_origin() };
         let mut error = moments.error() + if self.center { 0.0 } else { 8.0 * UNIT };
         if self.standardise {
@@ -132,7 +138,7 @@ impl Location {
         }
         // Errors of at most e sqrt(S_ii S_jj) have the norm e tr S.
         let error = error * trace(&s);
-        Decomposed::of_scatter(s, most, error)
+        (s, error)
     }
 
     /// From rows R with R'R = X'X, which have the same singular values and the same right singular vectors, and the digits

@@ -38,24 +38,37 @@ pub(super) trait Design: Sync {
     fn error(&self) -> f64;
 }
 
-/// The Gram matrix XX', which is not stored.
-pub(super) struct Gram<'a>(pub(super) &'a dyn Design);
+/// Which of both matrices with the same eigenvalues is meant: XX', whose vectors have an entry for each point, or X'X, whose
+/// vectors have one for each column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Points,
+    Columns,
+}
 
-impl SymOp for Gram<'_> {
+/// XX' or X'X, which is not stored.
+pub(super) struct Products<'a>(pub(super) &'a dyn Design, pub(super) Side);
+
+impl SymOp for Products<'_> {
     fn n(&self) -> usize {
-        self.0.n()
+        match self.1 {
+            Side::Points => self.0.n(),
+            Side::Columns => self.0.d(),
+        }
     }
 
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()> {
         exec.check_cancelled()?;
-        let inner = self.0.transposed_times(x)?;
+        let (design, side) = (self.0, self.1);
+        let inner = if side == Side::Points { design.transposed_times(x)? } else { design.times(x)? };
         exec.check_cancelled()?;
-        *y = self.0.times(&inner)?;
+        *y = if side == Side::Points { design.times(&inner)? } else { design.transposed_times(&inner)? };
         Ok(())
     }
 
+    /// The squared lengths of the points. That of X'X is not needed.
     fn diagonal(&self, _: &Exec) -> Result<Option<Vec<f64>>> {
-        Ok(Some(self.0.squares()))
+        Ok((self.1 == Side::Points).then(|| self.0.squares()))
     }
 
     fn error(&self) -> Option<f64> {
@@ -63,7 +76,13 @@ impl SymOp for Gram<'_> {
     }
 
     fn to_matrix(&self, exec: &Exec) -> Result<Block> {
-        self.0.gram(exec)
+        match self.1 {
+            Side::Points => self.0.gram(exec),
+            Side::Columns => {
+                let axes = Block::from_fn(self.n(), self.n(), |i, j| if i == j { 1.0 } else { 0.0 });
+                self.0.transposed_times(&self.0.times(&axes)?)
+            }
+        }
     }
 }
 

@@ -5,11 +5,17 @@ use crate::embedding::Embedding;
 use crate::error::{Bytes, Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::options::Route;
-use crate::plan::{Plan, PlannedRoute};
+use crate::plan::{GramKind, PassTask, Plan, PlannedRoute};
 use crate::spectrum::Components;
 
-/// Up to this size the smaller of scatter and Gram matrix is decomposed as a whole.
-const WHOLE_UP_TO: usize = 2000;
+/// Up to this size the smaller of scatter and Gram matrix is decomposed as a whole, of dense points and of sparse ones.
+const WHOLE_UP_TO: usize = 500;
+const SPARSE_WHOLE_UP_TO: usize = 2000;
+/// Steps that a search takes, about; of a stored matrix, where a step costs little, the most that are reckoned with.
+const STEPS: f64 = 12.0;
+const STORED_STEPS: f64 = 40.0;
+/// Vectors that a step multiplies besides the components.
+const MORE_COLUMNS: usize = 12;
 
 /// Bytes of a table of numbers.
 fn table(n: usize, d: usize) -> u128 {
@@ -23,14 +29,33 @@ impl Pca {
     /// When it does not fit the memory budget, an option is outside its domain, or more components are asked for than
     /// min(n, features).
     pub fn plan(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
-        // A centred copy of the points, and as much again for the vectors.
-        let fits = table(n, d).saturating_mul(2) <= u128::from(exec.get_memory());
-        let plain = self.route == Route::Auto && self.embedding == Embedding::Identity;
-        let by_passes = self.tolerance.is_some() && plain && fits && n.min(d) > WHOLE_UP_TO;
-        match self.few(n, d).filter(|_| by_passes) {
-            Some(_) => self.plan_by_passes(n, d, exec),
-            None => self.plan_whole(n, d, exec),
+        let whole = || self.plan_whole(n, d, exec);
+        let Some(k) = self.few(n, d) else { return whole() };
+        let plain = self.tolerance.is_some() && self.embedding == Embedding::Identity;
+        if !plain || n.min(d) <= WHOLE_UP_TO {
+            return whole();
         }
+        // Work in floating-point operations: of the smaller matrix, of its decomposition, and of steps with it or with the
+        // points.
+        let (nf, df, size, columns) = (n as f64, d as f64, n.min(d) as f64, (k + MORE_COLUMNS) as f64);
+        let matrix = nf * df * size;
+        let (all, stored) = (9.0 * size.powi(3), STORED_STEPS * 2.0 * size * size * columns);
+        let by_points = STEPS * 4.0 * nf * df * columns;
+        let is_stored = match self.route {
+            Route::Svd => return whole(),
+            Route::Covariance if d > n => return whole(),
+            Route::Gram if n > d => return whole(),
+            Route::Covariance | Route::Gram => true,
+            Route::Auto => matrix + stored < by_points,
+        };
+        let work = if is_stored { matrix + stored } else { by_points };
+        if 1.5 * work > matrix + all {
+            return whole();
+        }
+        // A centred copy of the points, and as much again for the vectors.
+        let fits = |plan: &Plan| plan.bytes <= u128::from(exec.get_memory());
+        let plan = self.plan_passes(n, d, k, (is_stored, table(n, d)), exec).ok().filter(fits);
+        plan.map_or_else(whole, Ok)
     }
 
     /// Returns what fitting n points that come in batches will do and need.
@@ -68,23 +93,25 @@ impl Pca {
             }
             .into()),
             (Route::Gram, _) => gram("requested".into()),
-            (Route::Auto | Route::Covariance, _) if d <= WHOLE_UP_TO => covariance(format!("few features ({d})")),
+            (Route::Auto | Route::Covariance, _) if d <= SPARSE_WHOLE_UP_TO => {
+                covariance(format!("few features ({d})"))
+            }
             (Route::Covariance, _) if d <= n => covariance("requested".into()),
             (Route::Auto | Route::Covariance, None) if d <= n => {
                 covariance(format!("{many} of {n} points with {d} columns: the smaller matrix"))
             }
-            (Route::Auto | Route::Covariance, _) if n <= WHOLE_UP_TO => gram(format!("few points ({n})")),
+            (Route::Auto | Route::Covariance, _) if n <= SPARSE_WHOLE_UP_TO => gram(format!("few points ({n})")),
             (Route::Auto | Route::Covariance, None) => {
                 gram(format!("{many} of {n} points with {d} columns: the smaller matrix"))
             }
-            (Route::Auto | Route::Covariance, Some(k)) => self.plan_passes(n, d, k, 0, exec),
+            (Route::Auto | Route::Covariance, Some(k)) => self.plan_passes(n, d, k, (false, 0), exec),
         }
     }
 
     /// The plan of a number of components of dense points by passes over them.
     pub(super) fn plan_by_passes(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
         match self.components {
-            Components::Count(k) | Components::UpTo(k) => self.plan_passes(n, d, k, table(n, d), exec),
+            Components::Count(k) | Components::UpTo(k) => self.plan_passes(n, d, k, (false, table(n, d)), exec),
             Components::Share(_) | Components::All => self.plan_whole(n, d, exec),
         }
     }
@@ -121,16 +148,25 @@ impl Pca {
         if next.bytes <= u128::from(exec.get_memory()) { Ok(next) } else { Err(Bytes(next.bytes)) }
     }
 
-    /// The plan of k components by passes over the points, of which `copy` bytes are copied.
-    fn plan_passes(&self, n: usize, d: usize, k: usize, copy: u128, exec: &Exec) -> Result<Plan> {
-        let why = format!("{k} leading components of {}", n.min(d));
-        let plan = self.plan_operator(n, d, why, exec)?;
+    /// The plan of k components by passes over the points, of which `copy` bytes are copied, or over the smaller of their
+    /// scatter and Gram matrix, which is stored.
+    fn plan_passes(&self, n: usize, d: usize, k: usize, (stored, copy): (bool, u128), exec: &Exec) -> Result<Plan> {
+        self.components.validate("pca")?;
+        self.check_count(n, d as u128)?;
+        let size = n.min(d);
+        let kind = if stored { GramKind::Matrix } else { GramKind::Operator };
+        let plan = Plan::by_passes(&PassTask { n: size, d: 1, k, kind, f32: false, share: None }, exec);
         // A pass multiplies the points twice by about as many vectors as there are components and a few more.
-        let columns = k + 10;
-        let bytes = plan.bytes.saturating_add(copy).saturating_add(table(d, 3 * columns));
-        let flops = 7.0 * 4.0 * n as f64 * d as f64 * columns as f64;
+        let columns = k + MORE_COLUMNS;
+        let bytes = plan.bytes.saturating_add(copy).saturating_add(table(n.max(d), 3 * columns));
+        let (nf, df, mf) = (n as f64, d as f64, size as f64);
+        let (flops, of) = match stored {
+            true => (nf * df * mf + STORED_STEPS * 2.0 * mf * mf * columns as f64, "the stored matrix"),
+            false => (STEPS * 4.0 * nf * df * columns as f64, "the points"),
+        };
         exec.allow(bytes, format!("finding the leading components of {n} points"), "raise the memory budget")?;
-        Ok(Plan { bytes, flops, ..plan })
+        let why = format!("{k} leading components of {size}, by products with {of}");
+        Ok(Plan { bytes, flops, why, n, features: d as u128, ..plan })
     }
 
     /// The plan of eigenpairs of the Gram matrix, which is an operator: by passes, or of the stored matrix. Many

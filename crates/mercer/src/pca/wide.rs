@@ -1,22 +1,24 @@
 //! PCA without a matrix of d x d or n x n numbers: of sparse points, and of a few components of many points with many
 //! dimensions.
 //!
-//! The Gram matrix XX' of the centred points has the eigenvalues of the scatter matrix X'X. A block of vectors is
-//! multiplied by it in two products with X, and from its eigenvectors u come the axes f = X'u / |X'u|.
+//! The Gram matrix XX' of the centred points has the eigenvalues of the scatter matrix X'X. A few leading eigenpairs are
+//! found by passes over the smaller of both: a block of vectors is multiplied by it in two products with X, or in one with
+//! the matrix itself, if it is stored. From eigenvectors u of XX' come the axes f = X'u / |X'u|; those of X'X are the axes.
 
 use super::axes::{complete_columns, orthonormalise};
-use super::decompose::Location;
-use super::design::{Design, Gram, Moved, Sparse};
+use super::decompose::{Location, trace};
+use super::design::{Design, Moved, Products, Side, Sparse};
 use super::{Pca, PcaModel, PcaParts};
-use crate::block::Block;
-use crate::eigen::{Certificate, sign};
+use crate::block::{Block, fingerprint};
+use crate::eigen::{Certificate, Confidence, Known, Problem, Wanted, sign, solve};
 use crate::embedding::Embedding;
 use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite, counted};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::kernel_pca::KernelPca;
 use crate::linalg;
-use crate::moments::{Columns, standardised};
+use crate::moments::{Columns, Moments, standardised};
+use crate::op::{Dense, SymOp};
 use crate::options::Route;
 use crate::plan::{Plan, PlannedRoute};
 use crate::points::{AnyPoints, Points, PointsRef};
@@ -125,7 +127,18 @@ impl Pca {
 
     pub(super) fn run_by_passes<T: Real>(&self, plan: &Plan, x: PointsRef<'_, T>, exec: &Exec) -> Result<PcaModel> {
         x.check_shape(2)?;
+        let stored = plan.passes().is_some_and(|passes| passes.stored);
         exec.run(|| {
+            if stored && x.d() <= x.n() {
+                let moments = Moments::of_with(x, exec)?;
+                let location = Location::of(moments.columns(), self)?;
+                let (scatter, error) = location.scatter(&moments);
+                let trace = trace(&scatter);
+                let scatter = Dense::measure_block(scatter, f64::EPSILON)?;
+                let found = self.leading(plan, &scatter, (trace, error), Side::Columns, exec)?;
+                let at = Standardise { mean: location.mean, scale: location.scale };
+                return self.run_pairs(found, (x.n(), x.d()), None, at);
+            }
             let columns = Columns::of_with(x, exec)?;
             let Location { mean, scale, error_of_rows, .. } = Location::of(&columns, self)?;
             let moved = standardised(x, &mean, &columns.rest(), &scale);
@@ -133,12 +146,64 @@ impl Pca {
         })
     }
 
-    /// From eigenvectors u of the Gram matrix to the axes f = X'u / |X'u|.
+    /// The leading eigenpairs of the smaller of XX' and X'X, of which the trace and a bound on the norm of its error are known.
+    fn leading(
+        &self,
+        plan: &Plan,
+        op: &dyn SymOp,
+        (trace, error): (f64, f64),
+        side: Side,
+        exec: &Exec,
+    ) -> Result<Pairs> {
+        let passes = plan.passes().ok_or_else(|| Error::inconsistent("the plan is not one of passes"))?;
+        let rounding = |_: Option<f64>, largest: f64| error + linalg::solver_error(op.n()) * largest;
+        let key = if exec.has_journal() { fingerprint(&op.diagonal(exec)?.unwrap_or(vec![trace])) } else { 0 };
+        let problem = Problem { f64: op, f32: None, precondition: None, centred: false, rounding: &rounding, key };
+        let tolerance = self.tolerance.unwrap_or(DEFAULT_TOLERANCE);
+        let wanted = Wanted { k: passes.k.min(op.n()), tolerance, most_columns: passes.basis, passes_before: 0 };
+        let found = solve(&problem, wanted, exec)?;
+        let values: Vec<f64> = found.values.iter().map(|v| v * found.unit).collect();
+        let rounding = rounding(None, values.first().map_or(0.0, |v| v.abs()));
+        let rank = values.iter().take(wanted.k).take_while(|v| **v > rounding).count();
+        let (norm, rounding_is) = (None, Confidence::Theorem);
+        let known = Known { trace, definite: true, norm, rounding, rounding_is, f32: 0.0, largest: trace + rounding };
+        let certificate = Certificate::of_found(&found, rank, &known);
+        let eigenvalues = values[..rank].to_vec();
+        let (total, vectors) = (trace.max(eigenvalues.iter().sum()), found.vectors.first(rank));
+        Ok(Pairs { vectors, side, eigenvalues, total, rank, certificate })
+    }
+
+    /// Fits by the route of the plan.
     fn run_design(&self, plan: &Plan, design: &dyn Design, at: Standardise, exec: &Exec) -> Result<PcaModel> {
-        let (n, d) = (design.n(), design.d());
-        let found = Pairs::of(self, plan, design, exec)?;
-        let mut eigenvalues = found.spectrum.eigenvalues.clone();
-        let real = eigenvalues.iter().take_while(|v| **v > 0.0).count().min(found.spectrum.rank);
+        let shape = (design.n(), design.d());
+        let found = match plan.passes().filter(|_| self.center) {
+            None => Pairs::of(self, plan, design, exec)?,
+            Some(passes) => {
+                let known = (design.squares().iter().sum(), design.error());
+                let side = if design.d() <= design.n() { Side::Columns } else { Side::Points };
+                match passes.stored {
+                    true => {
+                        let gram = Dense::measure_block(design.gram(exec)?, f64::EPSILON)?;
+                        self.leading(plan, &gram, known, Side::Points, exec)?
+                    }
+                    false => self.leading(plan, &Products(design, side), known, side, exec)?,
+                }
+            }
+        };
+        self.run_pairs(found, shape, Some(design), at)
+    }
+
+    /// From eigenpairs to the model. The points are needed for eigenvectors of their Gram matrix, and for components without
+    /// variance.
+    fn run_pairs(
+        &self,
+        found: Pairs,
+        (n, d): (usize, usize),
+        design: Option<&dyn Design>,
+        at: Standardise,
+    ) -> Result<PcaModel> {
+        let mut eigenvalues = found.eigenvalues.clone();
+        let real = eigenvalues.iter().take_while(|v| **v > 0.0).count().min(found.rank);
         let wanted = match self.components {
             Components::Count(k) => k,
             Components::UpTo(k) => k.min(n).min(d),
@@ -151,32 +216,40 @@ impl Pca {
             notes.push(format!("whitening leaves out {} without variance", counted((wanted - k) as u128, "component")));
         }
         // Rounding can have made a sum of zeros negative.
-        let discarded = eigenvalues[real..].iter().rev().fold(found.spectrum.discarded, |sum, v| sum + v).max(0.0);
+        let discarded = (found.total - eigenvalues[..real].iter().sum::<f64>()).max(0.0);
         let certificate = found.certificate.first(real, &eigenvalues);
         eigenvalues.truncate(real);
         let worst = certificate.residuals().iter().copied().fold(0.0, f64::max);
         notes.extend(Spectrum::ties(&eigenvalues, real, 2.0 * (certificate.rounding() + worst)));
 
-        let mut axes = design.transposed_times(&found.vectors.first(real))?;
-        for j in 0..real {
-            let length = linalg::norm(axes.col(j));
-            axes.col_mut(j).iter_mut().for_each(|v| *v /= length);
-        }
-        // Axes are orthogonal to about eps (largest / smallest eigenvalue).
-        if real > 0 && eigenvalues[real - 1] < LOSES_ORTHOGONALITY * eigenvalues[0] {
-            orthonormalise(&mut axes);
+        let mut axes = found.vectors.first(real);
+        if let (Side::Points, Some(design)) = (found.side, design) {
+            axes = design.transposed_times(&axes)?;
+            for j in 0..real {
+                let length = linalg::norm(axes.col(j));
+                axes.col_mut(j).iter_mut().for_each(|v| *v /= length);
+            }
+            // Axes are orthogonal to about eps (largest / smallest eigenvalue).
+            if real > 0 && eigenvalues[real - 1] < LOSES_ORTHOGONALITY * eigenvalues[0] {
+                orthonormalise(&mut axes);
+            }
         }
         sign::largest_positive(&mut axes);
         // Components without variance exist as directions.
         complete_columns(&mut axes, k);
-        // The residuals of the axes themselves: a share of u in a larger component is magnified in X'u.
-        let mut images = design.transposed_times(&design.times(&axes)?)?;
-        for (j, value) in eigenvalues.iter().enumerate() {
-            images.col_mut(j).iter_mut().zip(axes.col(j)).for_each(|(image, f)| *image -= value * f);
-        }
-        let residuals: Vec<f64> = (0..k).map(|j| linalg::norm(images.col(j))).collect();
-        let certificate = certificate.for_vectors(&eigenvalues, residuals[..real].to_vec());
-        let residuals = &residuals[real..];
+        let certificate = match (found.side, design) {
+            (_, Some(design)) if found.side == Side::Points || k > real => {
+                // The residuals of the axes themselves: a share of u in a larger component is magnified in X'u.
+                let mut images = design.transposed_times(&design.times(&axes)?)?;
+                for (j, value) in eigenvalues.iter().enumerate() {
+                    images.col_mut(j).iter_mut().zip(axes.col(j)).for_each(|(image, f)| *image -= value * f);
+                }
+                let residuals: Vec<f64> = (0..k).map(|j| linalg::norm(images.col(j))).collect();
+                certificate.for_vectors(&eigenvalues, residuals[..real].to_vec()).with_zeros(&residuals[real..])
+            }
+            // What is not in the components found is a bound on what others can have.
+            _ => certificate.with_zeros(&vec![discarded; k - real]),
+        };
         eigenvalues.resize(k, 0.0);
         PcaModel::from_parts(PcaParts {
             embedding: Embedding::Identity,
@@ -185,15 +258,15 @@ impl Pca {
             scale: at.scale,
             axes: axes.transposed().to_points(),
             eigenvalues,
-            certificate: certificate.with_zeros(residuals),
-            total: found.spectrum.total,
+            certificate,
+            total: found.total,
             discarded,
             rank: real,
             n,
             center: self.center,
             standardise: self.standardise,
             whiten: self.whiten,
-            route: Route::Gram,
+            route: if found.side == Side::Columns { Route::Covariance } else { Route::Gram },
             notes,
         })
     }
@@ -246,33 +319,36 @@ impl PcaModel {
     }
 }
 
-/// Eigenpairs of XX'.
+/// Eigenpairs of XX' or of X'X.
 struct Pairs {
     vectors: Block,
-    spectrum: Spectrum,
+    side: Side,
+    eigenvalues: Vec<f64>,
+    /// The sum of all eigenvalues.
+    total: f64,
+    /// The number of eigenvalues that rounding cannot have made.
+    rank: usize,
     certificate: Certificate,
 }
 
 impl Pairs {
+    /// Of the stored matrix XX', or by passes over it where it does not fit the memory.
     fn of(spec: &Pca, plan: &Plan, design: &dyn Design, exec: &Exec) -> Result<Self> {
-        if spec.center {
-            let model = spec.of_operator().run_op(plan.of_operator(), &Gram(design), exec)?;
+        let (vectors, spectrum, certificate) = if spec.center {
+            let model = spec.of_operator().run_op(plan.of_operator(), &Products(design, Side::Points), exec)?;
             let alpha = model.alpha();
-            return Ok(Pairs {
-                vectors: Block::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j]),
-                spectrum: model.spectrum().clone(),
-                certificate: model.certificate().clone(),
-            });
-        }
-        // Kernel PCA always centres. Without a mean, eigenvectors are those of a scatter matrix about the origin.
-        let n = design.n();
-        let at = Standardise { mean: vec![0.0; n], scale: vec![1.0; n] };
-        let model = spec.about_origin().run_scatter(&design.gram(exec)?, design.error(), at, n, exec)?;
-        let axes = model.axes();
-        Ok(Pairs {
-            vectors: Block::from_fn(n, axes.n(), |i, j| axes.row(j)[i]),
-            spectrum: model.spectrum().clone(),
-            certificate: model.certificate().clone(),
-        })
+            let vectors = Block::from_fn(alpha.n(), alpha.d(), |i, j| alpha.row(i)[j]);
+            (vectors, model.spectrum().clone(), model.certificate().clone())
+        } else {
+            // Kernel PCA always centres. Without a mean, eigenvectors are those of a scatter matrix about the origin.
+            let n = design.n();
+            let at = Standardise { mean: vec![0.0; n], scale: vec![1.0; n] };
+            let model = spec.about_origin().run_scatter(&design.gram(exec)?, design.error(), at, n, exec)?;
+            let axes = model.axes();
+            let vectors = Block::from_fn(n, axes.n(), |i, j| axes.row(j)[i]);
+            (vectors, model.spectrum().clone(), model.certificate().clone())
+        };
+        let Spectrum { eigenvalues, total, rank, .. } = spectrum;
+        Ok(Pairs { vectors, side: Side::Points, eigenvalues, total, rank, certificate })
     }
 }

@@ -21,17 +21,16 @@ use super::bind::Bound;
 use super::rounding::Slope;
 use super::statistic::Pairing;
 use super::{Kernel, Leaf, normalise};
-use crate::linalg;
-use crate::points::Points;
+use crate::panels::{self, Panels};
 use crate::real::Real;
 use apply::Raw;
 use direct::Distance;
 pub(crate) use rows::{DistanceMethod, Rows, mapped_dimensions};
 
 /// Rows and columns of a tile of few points: there are many tiles for the threads.
-pub(crate) const TILE: usize = 64;
+pub(crate) const TILE: usize = 48;
 /// Rows and columns of a tile of a few thousand points.
-pub(crate) const MIDDLE_TILE: usize = 128;
+pub(crate) const MIDDLE_TILE: usize = 96;
 /// Rows and columns of a tile of many points: it stays in cache with its points, and its matrix product is efficient.
 pub(crate) const LARGE_TILE: usize = 192;
 
@@ -130,7 +129,7 @@ impl<T: Real> Tile<'_, T> {
                 self.normalise(out, |x| k.self_value(x));
             }
             Kernel::Leaf(Leaf::Linear(_)) if additive && self.form == Form::UpToCentring => {
-                self.products(self.a.plain().centred(), self.b.plain().centred(), out);
+                self.products(self.a.plain().centred_panels(), self.b.plain().centred_panels(), out);
             }
             Kernel::Leaf(leaf) => self.leaf(leaf, out, scratch),
         }
@@ -142,7 +141,7 @@ impl<T: Real> Tile<'_, T> {
         let width = self.cols.len();
         let apply = |raw: Raw<'_, T>, out: &mut [T]| leaf.apply(self.level, self.deviation, raw, width, out);
         let Some(distance) = Distance::of(pairing) else {
-            self.products(a.raw(), b.raw(), out);
+            self.products(a.raw_panels(), b.raw_panels(), out);
             let raw = match pairing == Pairing::Tanimoto {
                 true => {
                     Raw::Ratios { rows: &a.raw_norms()[self.rows.clone()], cols: &b.raw_norms()[self.cols.clone()] }
@@ -158,7 +157,7 @@ impl<T: Real> Tile<'_, T> {
             direct::fill(self.level, distance, (a, self.rows.clone()), (b, self.cols.clone()), out, scratch);
             return apply(Raw::Statistic, out);
         }
-        self.products(a.centred(), b.centred(), out);
+        self.products(a.centred_panels(), b.centred_panels(), out);
         let (row_norms, col_norms) = (&a.norms()[self.rows.clone()], &b.norms()[self.cols.clone()]);
         if std::ptr::eq(self.a, self.b) {
             // A point is at distance 0 from itself.
@@ -223,16 +222,8 @@ impl<T: Real> Tile<'_, T> {
     }
 
     /// Dot products of the points of the tile.
-    fn products(&self, a: &Points<T>, b: &Points<T>, out: &mut [T]) {
-        let (x, y) = (a.view().slice(self.rows.start, self.rows.end), b.view().slice(self.cols.start, self.cols.end));
-        if self.level.is_fallback() {
-            for (line, x) in out.chunks_exact_mut(y.n()).zip(x.rows()) {
-                for (v, y) in line.iter_mut().zip(y.rows()) {
-                    *v = x.iter().zip(y).fold(T::ZERO, |sum, (x, y)| sum + *x * *y);
-                }
-            }
-        } else {
-            linalg::tile_products(x, y, out);
-        }
+    fn products(&self, a: &Panels<T>, b: &Panels<T>, out: &mut [T]) {
+        let (rows, cols) = (self.rows.clone(), self.cols.clone());
+        panels::products(self.level, (a, rows), (b, cols), out, self.cols.len());
     }
 }

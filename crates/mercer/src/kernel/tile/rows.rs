@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::kernel::rounding::{self, Slope};
 use crate::kernel::statistic::{Lens, Pairing, dot};
 use crate::kernel::{Bound, Kernel, Leaf};
+use crate::panels::Panels;
 use crate::points::Points;
 use crate::real::Real;
 
@@ -46,6 +47,9 @@ pub(super) struct View<T> {
     raw: Option<Points<T>>,
     /// The plain points less the point near the mean, if a leaf needs them. Other lenses need none.
     centred: Option<Points<T>>,
+    /// Both of them packed for matrix products, if a leaf needs those.
+    raw_panels: Panels<T>,
+    centred_panels: Panels<T>,
     /// |x|^2 of the raw points, for ratios of dot products.
     raw_norms: Vec<T>,
     /// |x|^2 of the centred points, for distances by products.
@@ -58,6 +62,8 @@ pub(super) struct View<T> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Needs {
     raw: bool,
+    /// Dot products of the raw points.
+    products: bool,
     raw_norms: bool,
     centred: bool,
     /// Squared norms of the centred points.
@@ -75,8 +81,8 @@ impl Needs {
             }
             let smooth = matches!(leaf.slope(), Slope::At(_));
             match pairing {
-                Pairing::Dot => needs.raw = true,
-                Pairing::Tanimoto => (needs.raw, needs.raw_norms) = (true, true),
+                Pairing::Dot => (needs.raw, needs.products) = (true, true),
+                Pairing::Tanimoto => (needs.raw, needs.products, needs.raw_norms) = (true, true, true),
                 Pairing::ChiSquared => needs.raw = true,
                 Pairing::SquaredDistance if smooth && method == DistanceMethod::Products => needs.distances = true,
                 // In f32, differences are of points less the middle point, which have more digits.
@@ -100,6 +106,7 @@ impl Rows {
             if needs.distances || matches!(view.lens, Lens::Scaled(_) | Lens::Circle(_)) {
                 view.measure(bound);
             }
+            view.pack(needs, false);
             views.push(view);
         }
         let needs = Needs::of(kernel, &Lens::Plain, method, false);
@@ -113,6 +120,7 @@ impl Rows {
         if needs.raw_norms {
             plain.raw_norms = plain.raw().rows().map(|x| dot(x, x)).collect();
         }
+        plain.pack(needs, bound.has_linear_term());
         views.insert(0, plain);
         Rows { n, method, views }
     }
@@ -144,6 +152,7 @@ impl Rows {
                 }
                 out.raw_norms = norms.into_iter().map(|v| v as f32).collect();
             }
+            out.pack(needs, plain && bound.has_linear_term());
             out
         });
         Rows { n: self.n, method: DistanceMethod::Products, views: views.collect() }
@@ -184,7 +193,34 @@ impl<T: Real> Rows<T> {
 
 impl<T: Real> View<T> {
     fn new(lens: Lens, raw: Option<Points<T>>) -> Self {
-        View { lens, raw, centred: None, raw_norms: Vec::new(), norms: Vec::new(), far: Vec::new() }
+        View {
+            lens,
+            raw,
+            centred: None,
+            raw_panels: Panels::default(),
+            centred_panels: Panels::default(),
+            raw_norms: Vec::new(),
+            norms: Vec::new(),
+            far: Vec::new(),
+        }
+    }
+
+    /// Packs the points that are multiplied; those of a linear term both ways.
+    fn pack(&mut self, needs: Needs, linear: bool) {
+        if needs.products {
+            self.raw_panels = Panels::of_points(self.raw().view());
+        }
+        if needs.distances || linear {
+            self.centred_panels = Panels::of_points(self.centred().view());
+        }
+    }
+
+    pub(super) fn raw_panels(&self) -> &Panels<T> {
+        &self.raw_panels
+    }
+
+    pub(super) fn centred_panels(&self) -> &Panels<T> {
+        &self.centred_panels
     }
 
     pub(super) fn raw(&self) -> &Points<T> {
