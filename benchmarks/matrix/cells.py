@@ -41,8 +41,15 @@ def package(name):
 
 
 def mix(n, d, dtype="float64", seed=0):
-    """A mixture of ten Gaussian clusters."""
-    return mixtures.points("mix", n, d, seed).astype(dtype)
+    """A mixture of ten Gaussian clusters; of many dimensions without a rotation, which would take minutes."""
+    if d <= 1000:
+        return mixtures.points("mix", n, d, seed).astype(dtype)
+    rng = np.random.default_rng([20240, seed, 3, d])
+    scales = 1.0 / np.sqrt(1.0 + np.arange(d))
+    scales *= np.sqrt(d / np.sum(scales**2))
+    centres = rng.standard_normal((mixtures.CLUSTERS, d))
+    labels = rng.integers(0, mixtures.CLUSTERS, size=n)
+    return ((rng.standard_normal((n, d)) * scales + centres[labels]) / np.sqrt(2.0)).astype(dtype)
 
 
 def swiss(n):
@@ -81,8 +88,8 @@ def sparse(n, d, density):
 def sparse_low_rank(n, d, rank):
     """Sparse rows that are sums of a few patterns, and noise."""
     rng = np.random.default_rng(0)
-    left = sp.random(n, rank, 0.2, format="csr", random_state=1)
-    right = sp.random(rank, d, 0.05, format="csr", random_state=2)
+    left = sp.random(n, rank, 0.1, format="csr", random_state=1)
+    right = sp.random(rank, d, 0.02, format="csr", random_state=2)
     scale = sp.diags(1.0 / np.sqrt(1.0 + np.arange(rank)))
     noise = sp.random(n, d, 0.001, format="csr", random_state=rng)
     return (left @ scale @ right + 0.1 * noise).tocsr()

@@ -14,6 +14,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -25,6 +26,8 @@ import numpy as np
 BUDGET, LEAST, MOST = 4.0, 3, 41
 #: Runs shorter than this are repeated within a turn.
 SHORT = 0.02
+#: Seconds between turns: the threads of some libraries keep a core busy for a while after their work.
+PAUSE = 0.2
 
 
 class Worker:
@@ -75,6 +78,7 @@ class Contender:
 
     def turn(self):
         """Runs the job."""
+        time.sleep(PAUSE)
         reply = self.worker.ask(run=self.repeat)
         if "error" in reply:
             self.error = reply["error"]

@@ -87,8 +87,24 @@ def _package(frame):
     return (spec.name if spec is not None else frame.f_globals.get("__name__", "")).split(".")[0]
 
 
+#: Classes with parameters that were found valid. Checking them again takes as long as a small fit.
+_VALID = set()
+
+
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The base class of all estimators."""
+
+    def _validate_params(self):
+        values = [getattr(self, name) for name in self._parameter_constraints]
+        key = (type(self), *map(type, values), *values)
+        try:
+            if key in _VALID:
+                return
+        except TypeError:  # a list, an array or a dictionary
+            return super()._validate_params()
+        super()._validate_params()
+        if len(_VALID) < 1000:
+            _VALID.add(key)
 
     def _options(self, *, draw=False):
         """Returns the options of a computation. With ``draw``, a RandomState gives the random seed."""

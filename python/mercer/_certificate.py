@@ -104,11 +104,31 @@ class Certificate:
 
     @classmethod
     def of(cls, model, shown, dtype=None) -> Certificate:
-        """Returns the certificate of a model of the extension module.
+        """Returns the certificate of a model of the extension module. It is made when it is first read.
 
         ``shown`` are the eigenvalues that the estimator shows: those of the model in its own dtype, then zeros.
         ``dtype`` is that of the directions, if it is another.
         """
+        certificate = object.__new__(cls)
+        certificate.__dict__["_source"] = (model, np.array(shown), dtype)
+        return certificate
+
+    def __getattr__(self, name):
+        source = self.__dict__.get("_source")
+        if source is None or name.startswith("__"):
+            raise AttributeError(name)
+        self.__dict__.update(Certificate._made(*source).__dict__)
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __getstate__(self):
+        self.lower  # noqa: B018  makes the certificate
+        return {name: value for name, value in self.__dict__.items() if name != "_source"}
+
+    @classmethod
+    def _made(cls, model, shown, dtype) -> Certificate:
         text, statements, sentence = model.certificate(len(shown))
         facts, values, dtype = json.loads(text), model.eigenvalues, np.dtype(dtype or shown.dtype)
         cost = facts.get("approximation") or {}

@@ -14,7 +14,7 @@ use crate::array::{Array, SparseRows, Table, owned, points, table, with_points};
 use crate::error::python;
 use crate::model::Model;
 use crate::records::PyPlan;
-use crate::run::{Options, work, work_apart};
+use crate::run::{LITTLE, Options, work, work_apart, work_of};
 use crate::spec::PySpec;
 
 /// Fits points, by PCA or by kernel PCA.
@@ -26,13 +26,17 @@ pub(crate) fn fit_points(py: Python<'_>, spec: PySpec, x: Array<'_>, options: Op
 fn fit<T: Real>(py: Python<'_>, spec: Spec, x: PointsRef<'_, T>, options: &Options) -> PyResult<Model> {
     let plan = spec.plan(&Source::points(x), &options.exec()).map_err(python)?;
     let asked = spec.clone();
+    let flops = plan.flops;
     let fitted = match plan.route {
+        PlannedRoute::Dense if flops < LITTLE => {
+            work_of(py, options, flops, |exec| spec.run(plan, Source::points(x), exec))?
+        }
         // The decomposition of a stored matrix is not interrupted; its points are few enough to be copied.
         PlannedRoute::Dense => {
             let x = x.to_f64();
             work_apart(py, options, move |exec| spec.run(plan, Source::points(&x), exec))?
         }
-        _ => work(py, options, |exec| spec.run(plan, Source::points(x), exec))?,
+        _ => work_of(py, options, flops, |exec| spec.run(plan, Source::points(x), exec))?,
     };
     Ok(Model::of(fitted.model, asked))
 }

@@ -12,13 +12,26 @@ mod spec;
 mod states;
 mod table;
 
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use pyo3::prelude::*;
 
 /// Returns the memory limit of a fit without one: 8 GB, or 60 % of the memory that this process may still use if that is
 /// less. On large machines it is a constant, so that plans do not depend on what else is running.
+/// Looking it up takes as long as a small fit, so that the answer is kept for a second.
 #[pyfunction]
 fn default_memory() -> u64 {
-    mercer_io::default_memory().min(mercer::exec::DEFAULT_MEMORY)
+    static KNOWN: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    match *known {
+        Some((since, memory)) if since.elapsed() < Duration::from_secs(1) => memory,
+        _ => {
+            let memory = mercer_io::default_memory().min(mercer::exec::DEFAULT_MEMORY);
+            *known = Some((Instant::now(), memory));
+            memory
+        }
+    }
 }
 
 #[pymodule(gil_used = false)]

@@ -16,7 +16,7 @@ use crate::array::{Array, List, SparseRows, Table, list, owned, points, table, w
 use crate::error::{of_files, python};
 use crate::kernels::read;
 use crate::records::{PyLocation, PyNegativePart, PySpectrum};
-use crate::run::{Options, work};
+use crate::run::{Options, work, work_of};
 
 /// A fitted model.
 #[pyclass(frozen, module = "mercer._mercer")]
@@ -38,7 +38,13 @@ impl Model {
         x: PointsRef<'_, T>,
         options: &Options,
     ) -> PyResult<Points<f64>> {
-        work(py, options, |exec| self.0.model.transform(x, exec))
+        let model = &self.0.model;
+        let features = match model {
+            AnyModel::KernelPca(model) => model.n(),
+            _ => 1,
+        };
+        let flops = 2.0 * x.n() as f64 * features as f64 * (model.d() + model.components() + 30) as f64;
+        work_of(py, options, flops, |exec| model.transform(x, exec))
     }
 
     fn verify_points<T: Real>(

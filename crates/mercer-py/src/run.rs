@@ -73,6 +73,23 @@ enum Event<R> {
     Done(mercer::Result<R>),
 }
 
+/// Work of at most this many floating-point operations is done before a signal would be checked.
+pub(crate) const LITTLE: f64 = 5e7;
+
+/// As [`work`]; without a thread that waits for it if it takes only about so many operations.
+pub(crate) fn work_of<R: Send + 'static>(
+    py: Python<'_>,
+    options: &Options,
+    flops: f64,
+    task: impl FnOnce(&Exec) -> mercer::Result<R> + Send,
+) -> PyResult<R> {
+    if flops > LITTLE || options.progress.is_some() || is_inside_a_pool() {
+        return work(py, options, task);
+    }
+    let (pool, exec) = (pool(options.threads)?, options.exec());
+    py.detach(|| pool.install(|| task(&exec))).map_err(python)
+}
+
 /// Runs `work` on the pool while this thread reports progress and checks signals.
 pub(crate) fn work<R: Send + 'static>(
     py: Python<'_>,

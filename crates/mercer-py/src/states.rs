@@ -13,7 +13,7 @@ use crate::array::{Array, Table, owned, points, table, with_points};
 use crate::error::python;
 use crate::model::Model;
 use crate::records::{PyBlockFacts, PyPlan};
-use crate::run::{Options, work, work_apart};
+use crate::run::{Options, work, work_apart, work_of};
 use crate::spec::PySpec;
 
 /// What pickle and skops store: a class and its arguments.
@@ -94,7 +94,10 @@ macro_rules! state_of_points {
             $class($inner) get { $($get)* } {
                 fn update(&mut self, py: Python<'_>, x: Array<'_>, options: Options) -> PyResult<()> {
                     let mut state = self.0.clone();
-                    self.0 = with_points!(x, |x| work(py, &options, |exec| state.update(x, exec).map(|()| state)))?;
+                    self.0 = with_points!(x, |x| {
+                        let flops = 2.0 * x.n() as f64 * (x.d() as f64).powi(2);
+                        work_of(py, &options, flops, |exec| state.update(x, exec).map(|()| state))
+                    })?;
                     Ok(())
                 }
 

@@ -1,6 +1,7 @@
 //! Approximations K ~ FF' of the Gram matrix from a few points. They are pivots of the preconditioner of the exact search,
 //! where they do not affect the accuracy of the result (MATHS.md, M16), or landmarks of the Nystroem method (M20).
 
+use fearless_simd::Level;
 use rayon::prelude::*;
 
 use crate::block::Block;
@@ -11,8 +12,9 @@ use crate::kernel::Bound;
 use crate::kernel::tile::{self, DistanceMethod, Form, LARGE_TILE, Rows, Scratch};
 use crate::linalg;
 use crate::op::{Gram, SymOp};
+use crate::panels::{self, Panels};
 use crate::points::Points;
-use crate::real::Real;
+use crate::real::{Real, largest};
 use crate::rng::Rng;
 
 /// An unexplained share of the variance below this is rounding.
@@ -126,7 +128,11 @@ pub(crate) fn k_means(
         order.swap(i, j);
     }
     let r = r.min(taken);
-    let sample = Points::from_fn(taken, d, |i, j| points.row(order[i])[j] - middle[j]);
+    let mut sample = Vec::with_capacity(taken * d);
+    for i in &order[..taken] {
+        sample.extend(points.row(*i).iter().zip(middle).map(|(v, m)| v - m));
+    }
+    let sample = Points::new(sample, taken, d)?;
     let mut centres = Points::from_fn(r, d, |i, j| sample.row(i)[j]);
     for _ in 0..STEPS {
         exec.check_cancelled()?;
@@ -145,25 +151,28 @@ pub(crate) fn k_means(
     Ok(Points::from_fn(r, d, |i, j| centres.row(i)[j] + middle[j]))
 }
 
-/// The centre nearest to each point.
+/// The centre nearest to each point, up to rounding in f32.
 fn nearest(points: &Points<f64>, centres: &Points<f64>) -> Vec<usize> {
-    let halves: Vec<f64> = centres.rows().map(|c| 0.5 * linalg::dot(c, c)).collect();
+    // In a unit near to the largest coordinate no product leaves the range of f32.
+    let unit = linalg::power_of_two(largest(points.as_slice()).max(largest(centres.as_slice())));
+    let packed = |x: &Points<f64>| {
+        let values = x.as_slice().iter().map(|v| (v / unit) as f32).collect();
+        Panels::of_points(Points::new(values, x.n(), x.d()).expect("as many values").view())
+    };
+    let (x, c) = (packed(points), packed(centres));
+    let halves: Vec<f32> = centres.rows().map(|c| (0.5 * linalg::dot(c, c) / unit / unit) as f32).collect();
+    let (r, level) = (centres.n(), Level::new());
     let chunks: Vec<Vec<usize>> = (0..points.n().div_ceil(LARGE_TILE))
         .into_par_iter()
         .map(|chunk| {
-            let (start, end) = (chunk * LARGE_TILE, points.n().min((chunk + 1) * LARGE_TILE));
-            let mut products = vec![0.0; (end - start) * centres.n()];
-            linalg::tile_products(points.view().slice(start, end), centres.view(), &mut products);
-            let best = |line: &[f64]| {
-                let (mut at, mut most) = (0, f64::NEG_INFINITY);
-                for (j, (p, h)) in line.iter().zip(&halves).enumerate() {
-                    if p - h > most {
-                        (at, most) = (j, p - h);
-                    }
-                }
-                at
+            let rows = chunk * LARGE_TILE..points.n().min((chunk + 1) * LARGE_TILE);
+            let mut products = vec![0.0f32; rows.len() * r];
+            panels::products(level, (&x, rows), (&c, 0..r), &mut products, r);
+            let best = |line: &[f32]| {
+                let most = line.iter().zip(&halves).fold(f32::NEG_INFINITY, |m, (p, h)| m.max(p - h));
+                line.iter().zip(&halves).position(|(p, h)| p - h >= most).unwrap_or(0)
             };
-            products.chunks_exact(centres.n()).map(best).collect()
+            products.chunks_exact(r).map(best).collect()
         })
         .collect();
     chunks.concat()

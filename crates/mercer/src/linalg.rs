@@ -13,11 +13,12 @@ use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, re
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::{Accum, MatMut, MatRef, Par};
+use fearless_simd::{Level, dispatch, prelude::*};
 use rayon::prelude::*;
 
 use crate::block::Block;
 use crate::error::{ErrorKind, Result};
-use crate::points::{Points, PointsRef};
+use crate::points::Points;
 use crate::real::{Real, SQUARABLE, largest};
 
 /// From this size on, the work of a decomposition is split in two.
@@ -113,6 +114,13 @@ pub(crate) fn subtract_projection(q: &Block, b: &mut Block) {
 
 /// The dot product, in eight interleaved sums.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || sum = interleaved(a, b)));
+    sum
+}
+
+#[inline(always)]
+fn interleaved(a: &[f64], b: &[f64]) -> f64 {
     let mut parts = [0.0; 8];
     let (x, y) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f64 = x.remainder().iter().zip(y.remainder()).map(|(a, b)| a * b).sum();
@@ -124,12 +132,12 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     parts.iter().sum::<f64>() + rest
 }
 
-/// X Y' row by row, on the calling thread.
-pub(crate) fn tile_products<T: Real>(x: PointsRef<'_, T>, y: PointsRef<'_, T>, out: &mut [T]) {
-    let out = MatMut::from_row_major_slice_mut(out, x.n(), y.n());
-    let x = MatRef::from_row_major_slice(x.as_slice(), x.n(), x.d());
-    let y = MatRef::from_row_major_slice(y.as_slice(), y.n(), y.d());
-    matmul(out, Accum::Replace, x, y.transpose(), T::ONE, Par::Seq);
+/// Takes a multiple of `b` from `a`.
+pub(crate) fn subtract_multiple(a: &mut [f64], factor: f64, b: &[f64]) {
+    dispatch!(Level::new(), simd => simd.vectorize(
+        #[inline(always)]
+        || a.iter_mut().zip(b).for_each(|(a, b)| *a -= factor * b),
+    ));
 }
 
 /// The inverse of the lower triangle L with LL' = A + d I, column by column, d being the least that rounding in T asks for;

@@ -7,10 +7,14 @@
 use std::ops::Range;
 
 use fearless_simd::{Level, dispatch, prelude::*};
+use rayon::prelude::*;
 
 use crate::block::Block;
 use crate::points::PointsRef;
 use crate::real::Real;
+
+/// From this many values on, threads share the work of packing.
+const MANY: usize = 200_000;
 
 type Native<S, T> = <T as SimdFloatElement>::Native<S>;
 
@@ -40,21 +44,19 @@ fn of_lanes<S: Simd, T: Real>(_: S) -> usize {
 impl<T: Real> Panels<T> {
     /// Packs points, a vector each.
     pub(crate) fn of_points(points: PointsRef<'_, T>) -> Self {
-        let mut panels = Panels { width: width::<T>(Level::new()), ..Panels::default() };
-        panels.pack_points(points);
-        panels
-    }
-
-    fn pack_points(&mut self, points: PointsRef<'_, T>) {
-        let (w, d) = (self.width, points.d());
-        (self.n, self.depth) = (points.n(), d);
-        self.values.clear();
-        self.values.resize(self.n.div_ceil(w) * w * d, T::ZERO);
-        for (panel, rows) in self.values.chunks_exact_mut(w * d.max(1)).zip(points.as_slice().chunks(w * d.max(1))) {
-            for (i, row) in rows.chunks_exact(d.max(1)).enumerate() {
+        let (n, d, w) = (points.n(), points.d(), width::<T>(Level::new()));
+        let mut values = vec![T::ZERO; n.div_ceil(w) * w * d];
+        let pack = |(panel, rows): (&mut [T], &[T])| {
+            for (i, row) in rows.chunks_exact(d).enumerate() {
                 panel[i..].iter_mut().step_by(w).zip(row).for_each(|(to, v)| *to = *v);
             }
+        };
+        let size = w * d.max(1);
+        match values.len() < MANY {
+            true => values.chunks_exact_mut(size).zip(points.as_slice().chunks(size)).for_each(pack),
+            false => values.par_chunks_exact_mut(size).zip(points.as_slice().par_chunks(size)).for_each(pack),
         }
+        Panels { values, width: w, n, depth: d }
     }
 
     /// Packs columns, a vector each: of rows of `n` values.
@@ -122,8 +124,18 @@ pub(crate) fn products<T: Real>(
 /// the vectors of `b`, all of them. Sums over `depth` are formed in T.
 pub(crate) fn add_rows_times<T: Real>(level: Level, rows: &[T], b: &Panels<T>, depth: Range<usize>, out: &mut [f64]) {
     let (n, k) = (rows.len() / depth.len().max(1), b.n);
-    let left = Rows { values: rows, stride: depth.len() };
+    let left = Rows { values: rows, stride: depth.len(), from: 0 };
     add_to(level, &left, n, &Right { panels: b, cols: 0..k, depth }, out);
+}
+
+/// Adds A B to `out` for rows A of as many values as the vectors of `b` have, in sums over `part` of them at a time.
+pub(crate) fn add_long_rows_times(level: Level, rows: &[f64], b: &Panels<f64>, part: usize, out: &mut [f64]) {
+    let (k, stride) = (b.n, b.depth);
+    for from in (0..stride).step_by(part) {
+        let depth = from..stride.min(from + part);
+        let left = Rows { values: rows, stride, from };
+        add_to(level, &left, rows.len() / stride, &Right { panels: b, cols: 0..k, depth }, out);
+    }
 }
 
 /// Adds A'B to `out`: as [`add_rows_times`] for A' of rows of n values.
@@ -218,6 +230,8 @@ impl<T: Copy> Left<T> for Columns<'_, T> {
 struct Rows<'a, T> {
     values: &'a [T],
     stride: usize,
+    /// The first entry that is meant.
+    from: usize,
 }
 
 impl<T: Copy> Left<T> for Rows<'_, T> {
@@ -225,7 +239,7 @@ impl<T: Copy> Left<T> for Rows<'_, T> {
     #[inline(always)]
     fn four(&self, row: usize, depth: usize) -> impl Iterator<Item = [T; 4]> {
         let last = self.values.len() / self.stride - 1;
-        let line = |i: usize| self.values[(row + i).min(last) * self.stride..][..depth].iter();
+        let line = |i: usize| self.values[(row + i).min(last) * self.stride + self.from..][..depth].iter();
         line(0).zip(line(1)).zip(line(2).zip(line(3))).map(
             #[inline(always)]
             |((a, b), (c, d))| [*a, *b, *c, *d],

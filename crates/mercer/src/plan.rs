@@ -177,8 +177,8 @@ pub(crate) enum ReplanLandmarks {
 /// What a Gram matrix comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GramKind {
-    /// A kernel on points, which needs so many coordinates of mapped points (M22) beside those of each point.
-    Points { mapped: usize },
+    /// A kernel on points, which are prepared as so many numbers each.
+    Points { prepared: usize },
     /// A matrix that the user has stored.
     Matrix,
     /// An operator of the user's, or rows on other machines.
@@ -314,8 +314,8 @@ impl Plan {
         // For a wide kernel it is in f64.
         let factor = (pivots as u128 * 3 / 2) * points * FLOAT;
         let prepared = match task.kind {
-            // In f64 and in f32.
-            GramKind::Points { mapped } => points * (4 * d as u128 + 2 * mapped.min(1 << 40) as u128) * FLOAT,
+            // Some of them while they are made.
+            GramKind::Points { prepared } => points * (prepared.min(1 << 40) + d) as u128 * FLOAT,
             GramKind::Matrix => points * points * FLOAT,
             GramKind::Operator => 0,
         };

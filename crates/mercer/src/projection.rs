@@ -91,7 +91,7 @@ impl Projection {
         exec: &Exec,
     ) -> Result<(Points<f64>, Vec<f64>)> {
         self.features.check_dimensions(x)?;
-        self.features.check_domain(x)?;
+        self.features.check_domain(x).or_else(|error| x.check(0).and(Err(error)))?;
         let (n, k) = (x.n(), self.components());
         let (mut scores, mut means) = (vec![0.0; n * k.max(1)], vec![0.0; n]);
         let parts = scores.par_chunks_mut(BLOCK * k.max(1)).zip(means.par_chunks_mut(BLOCK)).enumerate();

@@ -1,5 +1,6 @@
 //! Sparse points: rows of which only the values that are not zero are stored.
 
+use fearless_simd::{Level, dispatch, prelude::*};
 use rayon::prelude::*;
 
 use crate::block::Block;
@@ -265,16 +266,20 @@ impl Csr {
     pub(crate) fn times_rows(&self, w: &[f64], b: usize, shift: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.n * b];
         if b > 0 {
+            let level = Level::new();
             out.par_chunks_mut(ROWS * b).enumerate().for_each(|(block, rows)| {
-                for (r, row) in rows.chunks_exact_mut(b).enumerate() {
-                    self.row_times(block * ROWS + r, w, shift, row);
-                }
+                dispatch!(level, simd => simd.vectorize(#[inline(always)] || {
+                    for (r, row) in rows.chunks_exact_mut(b).enumerate() {
+                        self.row_times(block * ROWS + r, w, shift, row);
+                    }
+                }));
             });
         }
         out
     }
 
     /// One row of the product, in groups of columns whose sums stay in registers.
+    #[inline(always)]
     fn row_times(&self, i: usize, w: &[f64], shift: &[f64], out: &mut [f64]) {
         let mut at = 0;
         while at < out.len() {

@@ -56,6 +56,8 @@ pub(crate) struct Wanted {
     pub(crate) tolerance: f64,
     /// The largest number of columns of the basis.
     pub(crate) most_columns: usize,
+    /// Columns of a step without a preconditioner. They may be fewer than k: the Krylov space grows by as many in each step.
+    pub(crate) step: usize,
     /// Passes that were made for the same result before this search.
     pub(crate) passes_before: usize,
 }
@@ -128,6 +130,8 @@ struct Search<'a> {
     smallest: f64,
     /// A power of two close to the entries of the first images. All images are divided by it, so that they are of order 1.
     unit: Option<f64>,
+    /// Without a preconditioner, the size of the basis at which Ritz pairs are computed next.
+    next_look: usize,
 }
 
 /// The current Ritz pairs.
@@ -156,7 +160,8 @@ pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Resul
     let b = columns(wanted.k).min(if problem.centred { n - 1 } else { n });
     let mut rng = Rng::new(exec.get_seed() ^ 0x0073_7461_7274);
     let mut start = problem.precondition.map_or_else(|| Block::zeros(n, 0), |p| p.start(b));
-    start.append(&Block::from_fn(n, b - start.b().min(b), |_, _| rng.normal()));
+    let width = if problem.precondition.is_some() { b } else { wanted.step.clamp(1, b) };
+    start.append(&Block::from_fn(n, width - start.b().min(width), |_, _| rng.normal()));
     let start = orth::extension(&Block::zeros(n, 0), start, problem.centred);
     let probes = problem.precondition.map(|_| Probes::new(&start, problem.centred, exec.get_seed()));
     let mut search = Search {
@@ -174,6 +179,7 @@ pub(crate) fn solve(problem: &Problem<'_>, wanted: Wanted, exec: &Exec) -> Resul
         norm: None,
         smallest: f64::INFINITY,
         unit: None,
+        next_look: b + 2 * width,
     };
     search.run(start)
 }
@@ -187,8 +193,8 @@ impl Search<'_> {
         loop {
             // One pass: the new columns, and the probes unless the precision has changed since they started.
             let probing = self.probes.is_some() && f32_op.is_some() == self.probed_in_f32;
-            if let Some(probes) = self.probes.as_ref().filter(|_| probing) {
-                block.append(probes.vectors());
+            if probing {
+                block.append(&self.next_probes());
             }
             block = orth::extension(&self.q, block, self.problem.centred);
             self.exec.check_cancelled()?;
@@ -199,20 +205,26 @@ impl Search<'_> {
             }
             let images = self.pass(f32_op, &block, reached)?;
             self.extend(&block, &images);
-            if let Some(probes) = self.probes.as_mut().filter(|_| probing) {
-                if steps == 0 {
-                    probes.set_basis_images(&images.columns(0, probes.basis().b()));
-                }
-                let shares = linalg::inner_products(&self.q, probes.vectors());
-                probes.step(linalg::product(&self.aq, &shares));
+            if let Some(probes) = self.probes.as_mut().filter(|_| probing && steps == 0) {
+                probes.set_basis_images(&images.columns(0, probes.basis().b()));
+            }
+            if probing {
+                self.step_probes();
             }
             steps += 1;
 
             self.exec.check_cancelled()?;
-            let ritz = self.ritz()?;
+            let width = self.wanted.step.min(images.b());
+            if !self.is_time_to_look(reached, block.b()) {
+                block = images.first(width);
+                continue;
+            }
+            self.next_look = self.q.b() + (2 * width).max(self.q.b() / 4);
+            let mut ritz = self.ritz()?;
             let floor = if f32_op.is_some() { 0.0 } else { self.floor(&ritz) };
-            let worst = ritz.worst(k, floor);
-            if self.probes.is_none() && worst < PROBE_FROM {
+            let mut worst = ritz.worst(k, floor);
+            let all = ritz.values.len() >= k;
+            if self.probes.is_none() && all && worst < PROBE_FROM {
                 let mut probes = Probes::new(&ritz.vectors, self.problem.centred, self.exec.get_seed());
                 probes.set_basis_images(&ritz.images);
                 self.probes = Some(probes);
@@ -221,18 +233,27 @@ impl Search<'_> {
             let exhausted = self.q.b() + usize::from(self.problem.centred) >= n;
             let fall = reached.map_or(1.0, |before: f64| worst / before);
             slow = if fall > SLOW { slow + 1 } else { 0 };
-            let enough = if f32_op.is_some() {
+            let mut enough = if f32_op.is_some() {
                 // Either one more step suffices, which is made in f64, or f32 passes no longer reduce the residuals.
                 let near = worst * fall.min(0.1) <= self.wanted.tolerance / 4.0 && steps > 1;
                 near || slow > 0 && worst < 1e-4 || slow > 1
             } else {
                 worst <= self.wanted.tolerance
-            };
-            if enough && !exhausted && self.needs_probe_steps(&ritz, &mut ceiling, steps) {
-                // All pairs have converged, but the probes cannot yet exclude another one: they continue alone.
-                block = Block::zeros(n, 0);
-                reached = Some(worst);
-                continue;
+            } && all;
+            // All pairs have converged, but the probes cannot yet exclude another one: they continue alone.
+            let before = steps;
+            while enough && probing && !exhausted && self.needs_probe_steps(&ritz, &mut ceiling, steps) {
+                let block = orth::extension(&self.q, self.next_probes(), self.problem.centred);
+                let images = self.pass(f32_op, &block, Some(worst))?;
+                self.extend(&block, &images);
+                self.step_probes();
+                steps += 1;
+            }
+            if steps > before && ceiling >= ritz.values[k - 1] {
+                // What they have found may belong to a pair that was missed.
+                ritz = self.ritz()?;
+                worst = ritz.worst(k, floor);
+                enough &= f32_op.is_some() || worst <= self.wanted.tolerance;
             }
             if f32_op.is_some() && (enough || exhausted) {
                 let corrections = if worst > self.wanted.tolerance / 2.0 {
@@ -259,15 +280,35 @@ impl Search<'_> {
             // The guard need not converge. A few of its columns are corrected to help the k wanted converge.
             block = self.corrections(&ritz, step_columns(k), 0.1);
             if self.q.b() + block.b() + PROBES > self.wanted.most_columns {
-                self.restart(&ritz);
+                self.restart()?;
+                self.next_look = self.q.b() + 2 * width;
             }
         }
+    }
+
+    /// Whether Ritz pairs are computed now. With a preconditioner they are always needed. Without one the next vectors are the
+    /// images of the last (block Lanczos), and decompositions of Q'AQ at every step would be most of the work.
+    fn is_time_to_look(&self, reached: Option<f64>, width: usize) -> bool {
+        let near = reached.is_some_and(|reached| reached < 30.0 * self.wanted.tolerance);
+        let full = self.q.b() + width + PROBES > self.wanted.most_columns.min(self.q.n());
+        self.problem.precondition.is_some() || full || near || self.q.b() >= self.next_look
     }
 
     /// The bound on rounding in a product with A. Smaller residuals carry no information.
     fn floor(&self, ritz: &Ritz) -> f64 {
         let (unit, largest) = (self.unit.unwrap_or(1.0), ritz.values.first().map_or(0.0, |v| v.abs()));
         (self.problem.rounding)(self.norm, largest * unit) / unit
+    }
+
+    fn next_probes(&self) -> Block {
+        self.probes.as_ref().map_or_else(|| Block::zeros(self.q.n(), 0), |probes| probes.vectors().clone())
+    }
+
+    /// One step of the probes, whose vectors are in the basis.
+    fn step_probes(&mut self) {
+        let Some(probes) = self.probes.as_mut() else { return };
+        let shares = linalg::inner_products(&self.q, probes.vectors());
+        probes.step(linalg::product(&self.aq, &shares));
     }
 
     /// Whether the bound from the probes does not yet separate the k wanted from the rest of the spectrum, but still falls.
@@ -355,8 +396,9 @@ impl Search<'_> {
     fn ritz(&mut self) -> Result<Ritz> {
         let (mut values, s) = linalg::eigh(self.h.clone())?;
         self.smallest = values.last().copied().unwrap_or(0.0).min(self.smallest);
-        let s = s.first(self.b);
-        values.truncate(self.b);
+        let b = self.b.min(values.len());
+        let s = s.first(b);
+        values.truncate(b);
         let vectors = linalg::product(&self.q, &s);
         let images = linalg::product(&self.aq, &s);
         let mut residuals = images.clone();
@@ -381,12 +423,16 @@ impl Search<'_> {
         }
     }
 
-    /// Restarts from the Ritz vectors alone.
-    fn restart(&mut self, ritz: &Ritz) {
-        self.q = ritz.vectors.clone();
-        self.aq = ritz.images.clone();
-        let b = self.q.b();
-        self.h = Block::from_fn(b, b, |i, j| if i == j { ritz.values[i] } else { 0.0 });
+    /// Restarts from the leading Ritz vectors: those that are searched for, and more of them where the basis is large, since
+    /// they are what the next steps would have to find again.
+    fn restart(&mut self) -> Result<()> {
+        let (values, s) = linalg::eigh(self.h.clone())?;
+        let kept = self.b.max(self.wanted.most_columns / 3).min(values.len());
+        let s = s.first(kept);
+        self.q = linalg::product(&self.q, &s);
+        self.aq = linalg::product(&self.aq, &s);
+        self.h = Block::from_fn(kept, kept, |i, j| if i == j { values[i] } else { 0.0 });
+        Ok(())
     }
 
     fn finish(&mut self, ritz: Ritz) -> Found {

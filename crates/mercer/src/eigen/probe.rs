@@ -14,6 +14,9 @@ use crate::rng::Rng;
 
 /// Number of probes.
 pub(super) const PROBES: usize = 4;
+/// Decompositions after which upper bounds are sharp enough; fewer where each takes long.
+const MOST_DECOMPOSITIONS: usize = 60;
+const FEWER_DECOMPOSITIONS: usize = 18;
 /// The least component of a probe along a given direction that the bound assumes (eps above).
 const SHARE: f64 = 0.0396;
 
@@ -47,8 +50,7 @@ impl Ceiling {
         self.uppers(i..i + 1)[0]
     }
 
-    /// Bounds on the eigenvalues with these indices, each within about a thousandth of the best possible; some are less
-    /// sharp when there are many. Each decomposition improves them all.
+    /// Bounds on the eigenvalues with these indices, each within about a thousandth of the best possible.
     pub(crate) fn uppers(&self, indices: Range<usize>) -> Vec<f64> {
         let b = self.h.b();
         let inside = indices.start.min(b)..indices.end.min(b);
@@ -60,28 +62,40 @@ impl Ceiling {
             let t = Block::from_fn(b, b, |r, c| self.h.at(r, c) + self.residual_gram.at(r, c) / reach);
             linalg::eigenvalues(t).ok()
         };
-        let holds = |values: &Option<Vec<f64>>, i: usize, mu: f64| values.as_ref().is_some_and(|v| v[i] <= mu);
+        let holds = |values: Option<Vec<f64>>, i: usize, mu: f64| values.is_some_and(|v| v[i] <= mu);
         let size = |m: &Block| linalg::norm(m.as_slice());
         let mut most = self.beta.abs() + size(&self.h) + size(&self.residual_gram).sqrt() * 2.0;
         let mut doublings = 0;
-        while !holds(&values(most), inside.start, most) {
+        while !holds(values(most), inside.start, most) {
             (most, doublings) = (2.0 * most, doublings + 1);
             if doublings > 60 || most == 0.0 {
                 return vec![f64::INFINITY; indices.len()];
             }
         }
-        let mut bounds = vec![(self.beta, most); inside.len()];
+        // By Weyl, lambda_i(H + G / reach) <= lambda_i(H) + |G| / reach, so that the larger root of (mu - lambda_i(H))
+        // (mu - beta) = |G| is a bound; and there is none below lambda_i(H). Mostly both agree.
+        let Ok(own) = linalg::eigenvalues(self.h.clone()) else { return vec![f64::INFINITY; indices.len()] };
+        let square = size(&self.residual_gram) * (1.0 + 1e-12);
+        let root = |v: f64| {
+            let half = 0.5 * (v - self.beta);
+            let mu = (self.beta + half + (half * half + square).sqrt()).max(self.beta.max(v));
+            mu + 1e-12 * mu.abs()
+        };
+        let mut bounds: Vec<(f64, f64)> =
+            inside.clone().map(|i| (self.beta.max(own[i]), root(own[i]).min(most).max(self.beta))).collect();
         let wide = |(low, high): (f64, f64)| (high - low) / high.abs().max(f64::MIN_POSITIVE);
-        let affordable = if b <= 64 { 16 * bounds.len() } else { 2 * bounds.len().min(32) };
-        for _ in 0..24 + affordable {
+        // The least bound is where mu = lambda_i(H + G / (mu - beta)) =: v. Since v falls with mu, it lies between mu and v,
+        // whichever of both is larger: a decomposition brings the ends for all i closer.
+        for _ in 0..if b <= 64 { MOST_DECOMPOSITIONS } else { FEWER_DECOMPOSITIONS } {
             let Some(&(low, high)) = bounds.iter().max_by(|a, b| wide(**a).total_cmp(&wide(**b))) else { break };
             if wide((low, high)) <= 1e-3 {
                 break;
             }
             let mu = low + (high - low) / 2.0;
-            let there = values(mu);
-            for (i, (low, high)) in inside.clone().zip(&mut bounds) {
-                if holds(&there, i, mu) { *high = high.min(mu) } else { *low = low.max(mu) }
+            let Some(there) = values(mu) else { break };
+            for (v, (low, high)) in there[inside.clone()].iter().zip(&mut bounds) {
+                let (less, more) = if *v <= mu { (*v, mu) } else { (mu, v + 1e-12 * v.abs()) };
+                (*low, *high) = (low.max(less), high.min(more));
             }
         }
         let beyond = vec![self.beta; indices.len() - inside.len()];
@@ -179,7 +193,7 @@ impl Probes {
             for _ in 0..2 {
                 for u in self.before.iter().map(|before| before.col(j)).chain([v]) {
                     let along = linalg::dot(u, w);
-                    w.iter_mut().zip(u).for_each(|(w, u)| *w -= along * u);
+                    linalg::subtract_multiple(w, along, u);
                 }
             }
             let beta = linalg::norm(w);

@@ -70,7 +70,13 @@ impl KernelPca {
     ) -> Result<Outcome> {
         let n = problem.f64.n();
         let k = plan.k.min(n - 1);
-        let wanted = Wanted { k, tolerance: self.tolerance, most_columns: plan.basis, passes_before: made.0 + made.1 };
+        let wanted = Wanted {
+            k,
+            tolerance: self.tolerance,
+            most_columns: plan.basis,
+            step: k + 2,
+            passes_before: made.0 + made.1,
+        };
         let mut found = solve(problem, wanted, exec)?;
         *made = (made.0 + found.passes.0, made.1 + found.passes.1);
         found.passes = *made;

@@ -4,14 +4,14 @@ use super::KernelPca;
 use crate::error::{Bytes, Error, ErrorKind, Result};
 use crate::exec::Exec;
 use crate::kernel::Kernel;
-use crate::kernel::tile::mapped_dimensions;
+use crate::kernel::tile::prepared_values;
 use crate::options::{Approx, Landmarks, MOST_GROWN};
 use crate::plan::{GramKind, LandmarkPlan, PassPlan, PassTask, Plan, PlannedRoute, Replan, ReplanLandmarks};
 use crate::spectrum::Components;
 
 /// Up to this many points all eigenpairs are computed; for a matrix or an operator of the user's, which may have
 /// negative eigenvalues, up to so many.
-const DENSE_UP_TO: usize = 600;
+const DENSE_UP_TO: usize = 150;
 const DENSE_UP_TO_GIVEN: usize = 2000;
 /// Up to this many points all eigenvalues of a kernel that may have negative ones are computed: that takes seconds.
 const ALL_EIGENVALUES_UP_TO: usize = 4000;
@@ -107,8 +107,8 @@ impl KernelPca {
 
     /// Points, and what the kernel makes of them.
     pub(super) fn shape_of_points(&self, n: usize, d: usize) -> Result<Shape> {
-        let mapped = mapped_dimensions(self.kernel_or_refuse()?, d);
-        Ok(Shape { n, d, kind: GramKind::Points { mapped } })
+        let prepared = prepared_values(self.kernel_or_refuse()?, d);
+        Ok(Shape { n, d, kind: GramKind::Points { prepared } })
     }
 
     fn validate(&self) -> Result<()> {

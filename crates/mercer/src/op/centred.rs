@@ -1,5 +1,7 @@
 //! Centring as an operator: H A H with H = I - 11'/n.
 
+use rayon::prelude::*;
+
 use super::SymOp;
 use crate::block::Block;
 use crate::error::Result;
@@ -38,19 +40,26 @@ impl<A: SymOp> SymOp for Centred<A> {
     }
 }
 
+/// From this many values on, threads share the work.
+const MANY: usize = 100_000;
+
 /// Replaces X by H X: subtracts the mean of every column.
 pub(crate) fn subtract_means(x: &mut Block) {
-    for j in 0..x.b() {
-        let mean = mean(x.col(j));
-        x.col_mut(j).iter_mut().for_each(|v| *v -= mean);
+    let (n, many) = (x.n().max(1), x.as_slice().len() >= MANY);
+    let subtract = |column: &mut [f64]| {
+        let mean = mean(column);
+        column.iter_mut().for_each(|v| *v -= mean);
+    };
+    match many {
+        true => x.as_mut_slice().par_chunks_exact_mut(n).for_each(subtract),
+        false => x.as_mut_slice().chunks_exact_mut(n).for_each(subtract),
     }
 }
 
 /// Returns the mean: summed in blocks of fixed size, then corrected by the mean of the differences from it.
 pub(crate) fn mean(v: &[f64]) -> f64 {
     let n = v.len() as f64;
-    let scale = v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-    if scale == 0.0 {
+    if v.is_empty() {
         return 0.0;
     }
     // Each value is divided first, so that a sum of huge values does not overflow.

@@ -1,12 +1,19 @@
 //! A stored symmetric matrix.
 
+use rayon::prelude::*;
+
 use super::SymOp;
 use crate::block::Block;
 use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
+use crate::kernel::tile::LARGE_TILE;
 use crate::linalg;
+use crate::panels::{self, Panels};
 use crate::points::PointsRef;
 use crate::real::{Real, largest};
+
+/// Rows that a thread multiplies at once.
+const STRIP: usize = 48;
 
 /// A stored symmetric matrix.
 ///
@@ -156,7 +163,17 @@ impl SymOp for Dense {
 
     fn apply(&self, x: &Block, y: &mut Block, exec: &Exec) -> Result<()> {
         exec.check_cancelled()?;
-        *y = linalg::product(&self.matrix, x);
+        let (n, b) = (self.n(), x.b());
+        let (vectors, level) = (Panels::of_block(x, 0..n), exec.level());
+        let mut rows = vec![0.0; n * b];
+        // Columns of a symmetric matrix are its rows.
+        let lines = self.matrix.as_slice().par_chunks(STRIP * n);
+        rows.par_chunks_mut((STRIP * b).max(1)).zip(lines).for_each(|(out, lines)| {
+            panels::add_long_rows_times(level, lines, &vectors, LARGE_TILE, out);
+        });
+        for c in 0..b {
+            y.col_mut(c).iter_mut().zip(rows[c..].iter().step_by(b)).for_each(|(y, v)| *y = *v);
+        }
         Ok(())
     }
 

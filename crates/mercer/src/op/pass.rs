@@ -28,6 +28,8 @@ use crate::real::Real;
 /// enough that threads seldom wait.
 const SIZES: [(usize, usize, usize); 3] = [(8192, LARGE_TILE, 129), (3072, LARGE_TILE, 33), (0, MIDDLE_TILE, 17)];
 
+/// Below this many points, a pass is made by one thread.
+const ALONE_BELOW: usize = 500;
 /// Number of parts of a rectangle of tiles. Each part has its own sums.
 const PARTS: usize = 8;
 
@@ -186,8 +188,11 @@ pub(crate) fn multiply<T: Real>(
         }
         Ok(sums)
     };
-    let sums: Vec<Vec<f64>> =
-        (0..rayon::current_num_threads()).into_par_iter().map(|_| work()).collect::<Result<_>>()?;
+    // Few points are done sooner than another thread wakes up.
+    let sums: Vec<Vec<f64>> = match n < ALONE_BELOW {
+        true => vec![work()?],
+        false => (0..rayon::current_num_threads()).into_par_iter().map(|_| work()).collect::<Result<_>>()?,
+    };
     turns.report(exec);
     // Each pair was processed by one thread; the sums of the others are 0 there.
     let total = (0..turns.pairs.len()).map(|at| sums.iter().map(|s| s[at]).sum::<f64>()).sum();

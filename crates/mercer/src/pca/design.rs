@@ -34,6 +34,11 @@ pub(super) trait Design: Sync {
     /// XX' as a stored matrix.
     fn gram(&self, exec: &Exec) -> Result<Block>;
 
+    /// Vectors that are multiplied at once at the least cost for each, if that does not grow with their number.
+    fn step(&self) -> Option<usize> {
+        None
+    }
+
     /// A bound on the norm of the error of XX', stored or by products (MATHS.md, M24).
     fn error(&self) -> f64;
 }
@@ -217,6 +222,11 @@ fn means_of_full(x: &Csr) -> Vec<f64> {
 }
 
 impl Design for Sparse<'_> {
+    /// Each stored value is multiplied by a row of the vectors: eight numbers are a line of the cache.
+    fn step(&self) -> Option<usize> {
+        Some(8)
+    }
+
     fn n(&self) -> usize {
         self.rows.n()
     }

@@ -135,7 +135,7 @@ impl Pca {
                 let (scatter, error) = location.scatter(&moments);
                 let trace = trace(&scatter);
                 let scatter = Dense::measure_block(scatter, f64::EPSILON)?;
-                let found = self.leading(plan, &scatter, (trace, error), Side::Columns, exec)?;
+                let found = self.leading(plan, &scatter, (trace, error), (Side::Columns, None), exec)?;
                 let at = Standardise { mean: location.mean, scale: location.scale };
                 return self.run_pairs(found, (x.n(), x.d()), None, at);
             }
@@ -146,13 +146,14 @@ impl Pca {
         })
     }
 
-    /// The leading eigenpairs of the smaller of XX' and X'X, of which the trace and a bound on the norm of its error are known.
+    /// The leading eigenpairs of the smaller of XX' and X'X, of which the trace and a bound on the norm of its error are known,
+    /// and perhaps how many vectors are multiplied at once at the least cost for each.
     fn leading(
         &self,
         plan: &Plan,
         op: &dyn SymOp,
         (trace, error): (f64, f64),
-        side: Side,
+        (side, step): (Side, Option<usize>),
         exec: &Exec,
     ) -> Result<Pairs> {
         let passes = plan.passes().ok_or_else(|| Error::inconsistent("the plan is not one of passes"))?;
@@ -160,7 +161,8 @@ impl Pca {
         let key = if exec.has_journal() { fingerprint(&op.diagonal(exec)?.unwrap_or(vec![trace])) } else { 0 };
         let problem = Problem { f64: op, f32: None, precondition: None, centred: false, rounding: &rounding, key };
         let tolerance = self.tolerance.unwrap_or(DEFAULT_TOLERANCE);
-        let wanted = Wanted { k: passes.k.min(op.n()), tolerance, most_columns: passes.basis, passes_before: 0 };
+        let k = passes.k.min(op.n());
+        let wanted = Wanted { k, tolerance, most_columns: passes.basis, step: step.unwrap_or(k + 2), passes_before: 0 };
         let found = solve(&problem, wanted, exec)?;
         let values: Vec<f64> = found.values.iter().map(|v| v * found.unit).collect();
         let rounding = rounding(None, values.first().map_or(0.0, |v| v.abs()));
@@ -184,9 +186,9 @@ impl Pca {
                 match passes.stored {
                     true => {
                         let gram = Dense::measure_block(design.gram(exec)?, f64::EPSILON)?;
-                        self.leading(plan, &gram, known, Side::Points, exec)?
+                        self.leading(plan, &gram, known, (Side::Points, None), exec)?
                     }
-                    false => self.leading(plan, &Products(design, side), known, side, exec)?,
+                    false => self.leading(plan, &Products(design, side), known, (side, design.step()), exec)?,
                 }
             }
         };

@@ -25,7 +25,7 @@ use crate::panels::{self, Panels};
 use crate::real::Real;
 use apply::Raw;
 use direct::Distance;
-pub(crate) use rows::{DistanceMethod, Rows, mapped_dimensions};
+pub(crate) use rows::{DistanceMethod, Rows, prepared_values};
 
 /// Rows and columns of a tile of few points: there are many tiles for the threads.
 pub(crate) const TILE: usize = 48;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::kernel::rounding::{self, Slope};
 use crate::kernel::statistic::{Lens, Pairing, dot};
 use crate::kernel::{Bound, Kernel, Leaf};
@@ -19,6 +21,8 @@ pub(crate) enum DistanceMethod {
     Products,
 }
 
+/// From this many values on, threads share the preparation of points.
+const MANY: usize = 200_000;
 /// The least squared norm of a point in f32 whose products with others keep their digits.
 const LEAST_NORM: f64 = 1e-30;
 /// Up to this many points, distances are computed by differences.
@@ -62,7 +66,7 @@ pub(super) struct View<T> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Needs {
     raw: bool,
-    /// Dot products of the raw points.
+    /// Dot products of the raw points. Beside packed ones, `raw` is needed for other statistics only.
     products: bool,
     raw_norms: bool,
     centred: bool,
@@ -81,8 +85,8 @@ impl Needs {
             }
             let smooth = matches!(leaf.slope(), Slope::At(_));
             match pairing {
-                Pairing::Dot => (needs.raw, needs.products) = (true, true),
-                Pairing::Tanimoto => (needs.raw, needs.products, needs.raw_norms) = (true, true, true),
+                Pairing::Dot => needs.products = true,
+                Pairing::Tanimoto => (needs.products, needs.raw_norms) = (true, true),
                 Pairing::ChiSquared => needs.raw = true,
                 Pairing::SquaredDistance if smooth && method == DistanceMethod::Products => needs.distances = true,
                 // In f32, differences are of points less the middle point, which have more digits.
@@ -137,7 +141,7 @@ impl Rows {
             let needs = Needs::of(kernel, &view.lens, DistanceMethod::Products, true);
             let plain = view.lens == Lens::Plain;
             let raw = !plain || needs.raw || has_normalised(kernel);
-            let mut out = View::new(view.lens.clone(), raw.then(|| rounded(view.raw())));
+            let mut out = View::new(view.lens.clone(), (raw || needs.products).then(|| rounded(view.raw())));
             if plain && (needs.centred || needs.distances || bound.has_linear_term()) {
                 out.centred = Some(less(view.raw(), bound.shift()));
             }
@@ -153,6 +157,7 @@ impl Rows {
                 out.raw_norms = norms.into_iter().map(|v| v as f32).collect();
             }
             out.pack(needs, plain && bound.has_linear_term());
+            out.raw = out.raw.filter(|_| raw);
             out
         });
         Rows { n: self.n, method: DistanceMethod::Products, views: views.collect() }
@@ -205,13 +210,16 @@ impl<T: Real> View<T> {
         }
     }
 
-    /// Packs the points that are multiplied; those of a linear term both ways.
+    /// Packs the points that are multiplied; those of a linear term both ways. What is needed for nothing else is dropped.
     fn pack(&mut self, needs: Needs, linear: bool) {
         if needs.products {
             self.raw_panels = Panels::of_points(self.raw().view());
         }
         if needs.distances || linear {
             self.centred_panels = Panels::of_points(self.centred().view());
+        }
+        if T::EPSILON == f64::EPSILON {
+            self.centred = None;
         }
     }
 
@@ -269,8 +277,11 @@ impl<T: Real> View<T> {
     fn measure(&mut self, bound: &Bound) {
         let most = rounding::most_by_products(bound.kernel(), bound.d(), T::EPSILON);
         let points = self.centred();
-        let norms: Vec<f64> =
-            (0..points.n()).map(|i| points.row(i).iter().map(|v| v.to_f64() * v.to_f64()).sum()).collect();
+        let square = |i: usize| points.row(i).iter().map(|v| v.to_f64() * v.to_f64()).sum();
+        let norms: Vec<f64> = match points.as_slice().len() < MANY {
+            true => (0..points.n()).map(square).collect(),
+            false => (0..points.n()).into_par_iter().map(square).collect(),
+        };
         self.far = (0..norms.len()).filter(|i| norms[*i] > most || norms[*i].is_nan()).collect();
         self.norms = norms.into_iter().map(T::from_f64).collect();
     }
@@ -287,9 +298,19 @@ fn lenses(kernel: &Kernel) -> Vec<Lens> {
     found
 }
 
-/// The number of coordinates of mapped points that a kernel needs beside the d coordinates of a point.
-pub(crate) fn mapped_dimensions(kernel: &Kernel, d: usize) -> usize {
-    lenses(kernel).iter().skip(1).fold(0, |sum, lens| sum.saturating_add(lens.dimensions(d)))
+/// The memory of prepared points in f64 and in f32, as a number of f64 values of each point.
+pub(crate) fn prepared_values(kernel: &Kernel, d: usize) -> usize {
+    let linear = kernel.leaves().iter().any(|leaf| matches!(leaf, Leaf::Linear(_)));
+    let of_lens = |lens: &Lens| {
+        let needs = Needs::of(kernel, lens, DistanceMethod::Products, true);
+        let plain = *lens == Lens::Plain;
+        let packed = usize::from(needs.products) + usize::from(needs.distances || (plain && linear));
+        let centred = usize::from(plain && (needs.centred || needs.distances || linear));
+        let raw = usize::from(!plain || needs.raw || has_normalised(kernel));
+        // In halves: all of f64, which has the points themselves, and those of f32.
+        lens.dimensions(d).saturating_mul(2 * (1 + packed) + raw + centred + packed)
+    };
+    lenses(kernel).iter().fold(0usize, |sum, lens| sum.saturating_add(of_lens(lens))).div_ceil(2)
 }
 
 /// Whether values of points with themselves are needed.
@@ -316,9 +337,16 @@ fn rounded(points: &Points<f64>) -> Points<f32> {
 
 /// The points less `middle`; the difference is rounded once.
 fn less<T: Real>(points: &Points<f64>, middle: &[f64]) -> Points<T> {
-    let mut out = Vec::with_capacity(points.n() * points.d());
-    for row in points.rows() {
-        out.extend(row.iter().zip(middle).map(|(v, m)| T::from_f64(v - m)));
+    let d = points.d().max(1);
+    let mut out = vec![T::ZERO; points.as_slice().len()];
+    let subtract = |(out, row): (&mut [T], &[f64])| {
+        out.iter_mut().zip(row).zip(middle).for_each(|((out, v), m)| *out = T::from_f64(v - m));
+    };
+    match out.len() < MANY {
+        true => out.chunks_exact_mut(d).zip(points.as_slice().chunks_exact(d)).for_each(subtract),
+        false => {
+            out.par_chunks_exact_mut(d).zip(points.as_slice().par_chunks_exact(d)).with_min_len(64).for_each(subtract);
+        }
     }
     Points::new(out, points.n(), points.d()).expect("as many values")
 }
