@@ -281,3 +281,20 @@ CELLS = [
         tolerance=1e-4,
     ),
 ]
+
+#: The jobs of the README's table, beside those that are slower than with scikit-learn.
+SHOWN = {
+    "kpca rbf n=1000 d=50 k=10",
+    "kpca rbf n=5000 d=50 k=10",
+    "kpca rbf n=10000 d=50 k=10",
+    "kpca rbf n=20000 d=50 k=10",
+    "kpca rbf n=5000 d=50 k=200",
+    "kpca transform 10000 on 5000",
+    "kpca landmarks m=500 n=50000",
+    "pca n=150 d=4 k=2",
+    "pca n=1000000 d=50 k=10",
+    "pca n=20000 d=2000 k=50",
+    "pca n=2000 d=5000 k=20",
+    "pca transform n=200000 d=50",
+    "sparse pca low rank 20000x5000 k=10",
+}

@@ -1,6 +1,6 @@
 """The matrix: mercer beside scikit-learn, or beside an earlier mercer, job by job.
 
-    python matrix.py [--against FOLDER] [--only TEXT] [--record FILE]
+    python matrix.py [--against FOLDER] [--only TEXT] [--record FILE] [--text FILE]
 
 Every contender is a process of its own that waits between its turns, so that turns can be taken in short succession: a
 cell's runs alternate between contenders, and its figures are medians of the same minutes. scikit-learn takes part with
@@ -23,7 +23,7 @@ import cells
 import numpy as np
 
 #: Seconds that each contender may spend on a cell, and how often it runs at least and at most.
-BUDGET, LEAST, MOST = 4.0, 3, 41
+BUDGET, LEAST, MOST = 2.5, 3, 31
 #: Runs shorter than this are repeated within a turn.
 SHORT = 0.02
 #: Seconds between turns: the threads of some libraries keep a core busy for a while after their work.
@@ -174,6 +174,49 @@ def line(result):
     )
 
 
+def duration(seconds):
+    """A time with three digits and its unit."""
+    unit, factor = ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("us", 1e6)
+    value = seconds * factor
+    return f"{value:.{max(0, 2 - int(np.log10(max(value, 1e-9))))}f} {unit}"
+
+
+def row(result):
+    """A cell as a line of a table."""
+    if "ratio" not in result:
+        ours = duration(result["seconds"]) if "seconds" in result else result["error"]
+        return f"| {result['cell']} | {ours} | - | - | - |"
+    best = next(f for f in result["others"] if f["solver"] == result["fastest"])
+    shown = f"{result['ratio']:.2f}" if result["ratio"] >= 1 else f"**{result['ratio']:.2f}**"
+    return (
+        f"| {result['cell']} | {duration(result['seconds'])} | {duration(best['seconds'])} | {best['solver']} | {shown} |"
+    )
+
+
+def text(results, machine):
+    """The record to be read: a summary with the jobs that are slower and some others, then all of them."""
+    head = "| job | mercer | scikit-learn | its solver | ratio |\n| --- | ---: | ---: | --- | ---: |"
+    ratios = [r["ratio"] for r in results if "ratio" in r]
+    shown = {cell.name for cell in cells.CELLS if cell.name in cells.SHOWN}
+    slower = sorted((r for r in results if r.get("ratio", 1) < 1), key=lambda r: r["ratio"])
+    others = [r for r in results if r["cell"] in shown and r not in slower]
+    lines = [
+        "# The matrix",
+        "",
+        head,
+        *map(row, slower + others),
+        "",
+        f"{len(results)} jobs: the median of the ratios is {median(ratios):.1f}, the least {min(ratios):.2f}; "
+        f"{len(slower)} are slower. {machine}, {os.cpu_count()} threads, scikit-learn {version('scikit-learn')}.",
+        "",
+        "## All jobs",
+        "",
+        head,
+        *map(row, results),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def changed(result):
     """Whether the times of a cell differ beyond noise: by more than twice the quartiles, and by a twentieth."""
     if "ratio" not in result:
@@ -188,6 +231,8 @@ def main():
     parser.add_argument("--against")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--record")
+    parser.add_argument("--text")
+    parser.add_argument("--machine", default=platform.processor())
     options = parser.parse_args()
     chosen = [
         index
@@ -213,11 +258,14 @@ def main():
         print(f"median of the ratios {median(ratios):.2f}, least {min(ratios):.2f}")
     if options.record:
         about = {
+            "machine": options.machine,
             "cores": os.cpu_count(),
             "python": platform.python_version(),
             **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
         }
         Path(options.record).write_text(json.dumps({"about": about, "cells": results}, indent=1) + "\n")
+    if options.text:
+        Path(options.text).write_text(text(results, options.machine))
 
 
 if __name__ == "__main__":

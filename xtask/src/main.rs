@@ -21,7 +21,8 @@ const USAGE: &str =
        cargo xtask docs     the pages of the user guide, into target/python/docs
        cargo xtask fuzz     damaged input for all readers; --minutes N, --seed S, --target NAME, --input INDEX
        cargo xtask storm    signals, full disks, changing inputs and rival processes; --minutes N [10], --seed S [1]
-       cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge
+       cargo xtask bench    every measurement (benchmarks/README.md); --only NAME, --quick, --huge; --matrix: everyday
+                            jobs beside scikit-learn; --compare COMMIT: the same beside an earlier mercer
        cargo xtask certify  random problems against the error bounds; --minutes N [10], --seed S [1], --case K";
 
 fn main() -> ExitCode {

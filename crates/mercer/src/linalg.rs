@@ -6,13 +6,13 @@
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
-use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::linalg::evd::{ComputeEigenvectors, SelfAdjointEvdParams, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, recommended_block_size};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::linalg::triangular_inverse::invert_lower_triangular;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, Auto, MatMut, MatRef, Par};
 use fearless_simd::{Level, dispatch, prelude::*};
 use rayon::prelude::*;
 
@@ -22,7 +22,10 @@ use crate::points::Points;
 use crate::real::{Real, SQUARABLE, largest};
 
 /// From this size on, the work of a decomposition is split in two.
-const PARALLEL_FROM: usize = 256;
+const PARALLEL_FROM: usize = 700;
+
+/// From this size on, the tridiagonal problem of a decomposition is divided; the QR algorithm, which does the rest, is slow.
+const DIVIDED_FROM: usize = 32;
 
 /// Pieces that a large product is cut into, however many threads there are.
 const PIECES: usize = 8;
@@ -338,14 +341,16 @@ fn decompose(mut a: Block, mut vectors: Option<&mut Block>) -> Result<Vec<f64>> 
     let mut values = vec![0.0; n];
     let par = par(n);
     let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, wanted, par, Default::default()));
+    let mut how = <SelfAdjointEvdParams as Auto<f64>>::auto();
+    how.recursion_threshold = DIVIDED_FROM;
+    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, wanted, par, how.into()));
     self_adjoint_evd(
         view(&a),
         DiagMut::from_slice_mut(&mut values),
         vectors.as_deref_mut().map(view_mut),
         par,
         MemStack::new(&mut memory),
-        Default::default(),
+        how.into(),
     )
     .map_err(|_| ErrorKind::NoConvergence { what: "eigendecomposition", size: n })?;
     // faer's order is ascending

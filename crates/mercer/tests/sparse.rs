@@ -289,7 +289,10 @@ fn routes_follow_from_sizes_and_are_explained() -> Result<()> {
     let few = Pca::new().components(20);
     assert_eq!(route(&few, 100, 2000)?, ("covariance", "few features (2000)".into()));
     assert_eq!(route(&few, 100, 5000)?, ("gram", "few points (100)".into()));
-    assert_eq!(route(&few, 20_000, 5000)?, ("passes", "20 leading components of 5000".into()));
+    assert_eq!(
+        route(&few, 20_000, 5000)?,
+        ("passes", "20 leading components of 5000, by products with the points".into())
+    );
     assert_eq!(route(&few.clone().route(Route::Covariance), 20_000, 5000)?.0, "covariance");
     assert_eq!(route(&few.clone().route(Route::Covariance), 5000, 20_000)?.0, "passes");
     assert_eq!(route(&few.clone().center(false), 5000, 20_000)?.0, "gram");

@@ -1,10 +1,12 @@
 //! `cargo xtask bench`: mercer beside its peers, and beside what the machine can do.
 //!
 //! benchmarks/cases.toml says what is measured, benchmarks/engines/engines.toml with what. Here the engines are made
-//! ready (`workshop`), run (`measure`), their answers compared and the results told (`report`).
+//! ready (`workshop`), run (`measure`), their answers compared and the results told (`report`). `--matrix` and `--compare`
+//! measure everyday jobs instead, in Python (`matrix`).
 
 mod cases;
 mod machine;
+mod matrix;
 mod measure;
 mod report;
 mod workshop;
@@ -19,6 +21,10 @@ struct Options {
     only: Vec<String>,
     quick: bool,
     huge: bool,
+    /// The matrix of jobs against scikit-learn in place of the cases.
+    matrix: bool,
+    /// The same against the package at this commit.
+    compare: Option<String>,
 }
 
 impl Options {
@@ -30,7 +36,14 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--huge" => options.huge = true,
                 "--only" => options.only.push(words.next().ok_or("--only needs the name of a case")?.to_string()),
-                _ => return Err(format!("bench: {word} is none of --only NAME, --quick, --huge")),
+                "--matrix" => options.matrix = true,
+                "--compare" => {
+                    options.compare = Some(words.next().ok_or("--compare needs a commit")?.to_string());
+                }
+                _ => {
+                    let known = "--only NAME, --quick, --huge, --matrix, --compare COMMIT";
+                    return Err(format!("bench: {word} is none of {known}"));
+                }
             }
         }
         Ok(options)
@@ -51,6 +64,9 @@ impl Options {
 
 pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     let options = Options::parse(words)?;
+    if options.matrix || options.compare.is_some() {
+        return matrix::run(&options.only, options.compare.as_deref());
+    }
     let definitions = Definitions::read()?;
     if let Some(name) = options.only.iter().find(|name| definitions.cases.iter().all(|case| case.name != **name)) {
         let names: Vec<&str> = definitions.cases.iter().map(|case| case.name.as_str()).collect();

@@ -11,11 +11,6 @@ use super::cases::{Case, Definitions, Kind, Task, benchmarks};
 use super::machine::{self, Limits, Watch};
 use super::measure::Reply;
 use super::workshop::{Workshop, said};
-use crate::root;
-
-/// Where the table of the README stands.
-const BEGIN: &str = "<!-- cargo xtask bench writes from here -->";
-const END: &str = "<!-- to here -->";
 
 /// More than this many cores busy with something else make a time doubtful.
 const FOREIGN: f64 = 0.1;
@@ -311,41 +306,7 @@ impl Record {
         Some((first.case.n, last.case.n, exponent(Run::median)?, memory))
     }
 
-    /// The table of the README: what a reader wants to know first.
-    fn short(&self) -> String {
-        let heads = ["", "mercer", "memory", "mercer from Python", "scikit-learn", "numpy by hand", "Rust crates"];
-        let mut rows = vec![row(heads)];
-        for result in self.results.iter().filter(|r| r.case.task != Task::KpcaPass) {
-            let Some(run) = result.mercer() else { continue };
-            let slower = |kind| result.fastest(kind).and_then(|peer| Some(peer.median()? / run.median()?));
-            let Case { task, n, d, m, data, .. } = &result.case;
-            let what = match task {
-                Task::KpcaTransform => format!("scores of {} new points, n = {}", thousands(*m), thousands(*n)),
-                Task::PcaFit => format!("PCA, n = {}, d = {d}", thousands(*n)),
-                Task::Command => "the whole command, iris to scores".into(),
-                _ if data == "iso" => format!("kernel PCA, n = {}, no structure", thousands(*n)),
-                _ => format!("kernel PCA, n = {}", thousands(*n)),
-            };
-            let memory = if run.memory.is_some() { format!("{} MiB", mib(run.memory)) } else { "-".into() };
-            let [python, sklearn, by_hand, rust] =
-                [Kind::Python, Kind::ScikitLearn, Kind::ByHand, Kind::Rust].map(|kind| times(slower(kind)));
-            rows.push(row([what, format!("{} s", number(run.median())), memory, python, sklearn, by_hand, rust]));
-        }
-        table(&rows)
-    }
-
-    /// Puts the short table into the README, between two marks.
-    fn write_readme(&self) -> Result<(), String> {
-        let path = root().join("README.md");
-        let text = fs::read_to_string(&path).map_err(|e| e.to_string())?;
-        let (before, rest) = text.split_once(BEGIN).ok_or(format!("README.md has no {BEGIN}"))?;
-        let (_, after) = rest.split_once(END).ok_or(format!("README.md has no {END}"))?;
-        let machine = format!("{}, {} threads, {}", self.processor, self.limits.threads, self.date);
-        let text = format!("{before}{BEGIN}\n{}\n{machine}\n{END}{after}", self.short());
-        fs::write(path, text).map_err(|e| e.to_string())
-    }
-
-    /// Writes benchmarks/record/DATE.json, all there is, and DATE.md, to be read, and the table of the README.
+    /// Writes benchmarks/record/DATE.json, all there is, and DATE.md, to be read.
     pub(crate) fn write(&self, workshop: &Workshop) -> Result<(), String> {
         let json = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
         let mut text = format!("{}\n{}", self.machine(), self.summary());
@@ -358,7 +319,7 @@ impl Record {
             fs::write(&path, content).map_err(|e| format!("{}: {e}", path.display()))?;
             eprintln!("wrote {}", workshop.without_paths(&path.to_string_lossy()));
         }
-        self.write_readme()
+        Ok(())
     }
 }
 

@@ -19,13 +19,22 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// Makes ready what these cases need; what is there already stays.
-    pub(crate) fn set_up(definitions: &Definitions, cases: &[&Case]) -> Result<Self, String> {
+    /// Makes ready the Python environment, and our package in it if wanted.
+    pub(crate) fn of_python(with_our_package: bool) -> Result<Self, String> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
         let data = std::env::var_os("MERCER_BENCH_DATA").map_or(target.join("bench/data"), PathBuf::from);
         let workshop = Workshop { target, data };
         fs::create_dir_all(&workshop.data).map_err(|e| format!("{}: {e}", workshop.data.display()))?;
         workshop.set_up_python()?;
+        if with_our_package {
+            workshop.install_our_package()?;
+        }
+        Ok(workshop)
+    }
+
+    /// Makes ready what these cases need; what is there already stays.
+    pub(crate) fn set_up(definitions: &Definitions, cases: &[&Case]) -> Result<Self, String> {
+        let workshop = Workshop::of_python(false)?;
         if definitions.need(Kind::Python, cases) {
             workshop.install_our_package()?;
         }
@@ -63,7 +72,35 @@ impl Workshop {
         told(Command::new(cargo()).current_dir(rust_engines()).args(build).arg(target))
     }
 
-    fn python(&self) -> PathBuf {
+    /// The package as it was at a commit, installed in a folder of its own.
+    pub(crate) fn package_of(&self, revision: &str) -> Result<PathBuf, String> {
+        let git = || {
+            let mut git = Command::new("git");
+            git.current_dir(root());
+            git
+        };
+        let commit = said(git().args(["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]))?;
+        if commit.is_empty() {
+            return Err(format!("--compare {revision}: no such commit"));
+        }
+        let place = self.target.join("bench/compare");
+        let (source, package) = (place.join("source"), place.join(&commit));
+        if !package.exists() {
+            let archive = place.join("source.tar");
+            let _ = fs::remove_dir_all(&source);
+            fs::create_dir_all(&source).map_err(|e| format!("{}: {e}", source.display()))?;
+            told(git().args(["archive", "--format=tar", "-o"]).arg(&archive).arg(&commit))?;
+            told(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&source))?;
+            let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target"];
+            let mut pip = Command::new(self.python());
+            pip.current_dir(&source).env("CARGO_TARGET_DIR", place.join("target"));
+            told(pip.args(install).arg(&package).arg("."))?;
+        }
+        Ok(package)
+    }
+
+    /// The interpreter of the environment.
+    pub(crate) fn python(&self) -> PathBuf {
         self.target.join("bench/venv/bin/python")
     }
 
@@ -150,7 +187,7 @@ fn cargo() -> String {
 }
 
 /// Runs a command whose output is shown.
-fn told(command: &mut Command) -> Result<(), String> {
+pub(crate) fn told(command: &mut Command) -> Result<(), String> {
     let words: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     eprintln!("== {program} {}", words.join(" "));

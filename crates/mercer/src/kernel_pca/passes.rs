@@ -14,6 +14,10 @@ use crate::op::mean;
 use crate::plan::{PassPlan, Replan};
 use crate::spectrum::{Components, Matrix, Spectrum};
 
+/// Up to this many points passes cost so little that they are made until rounding ends them, whatever the tolerance.
+const ALL_DIGITS_UP_TO: usize = 600;
+const ALL_DIGITS: f64 = 1e-13;
+
 /// Properties of a Gram operator that a search and its error bounds need besides the products.
 pub(super) struct GramProperties {
     pub(super) diagonal: Vec<f64>,
@@ -72,7 +76,7 @@ impl KernelPca {
         let k = plan.k.min(n - 1);
         let wanted = Wanted {
             k,
-            tolerance: self.tolerance,
+            tolerance: if n <= ALL_DIGITS_UP_TO { self.tolerance.min(ALL_DIGITS) } else { self.tolerance },
             most_columns: plan.basis,
             step: k + 2,
             passes_before: made.0 + made.1,
