@@ -87,8 +87,9 @@ def _package(frame):
     return (spec.name if spec is not None else frame.f_globals.get("__name__", "")).split(".")[0]
 
 
-#: Classes with parameters that were found valid. Checking them again takes as long as a small fit.
+#: Classes with parameters that were found valid, of these types. Checking them again takes as long as a small fit.
 _VALID = set()
+PLAIN = {bool, float, int, str, type(None)}
 
 
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -96,15 +97,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _validate_params(self):
         values = [getattr(self, name) for name in self._parameter_constraints]
-        key = (type(self), *map(type, values), *values)
-        try:
-            if key in _VALID:
-                return
-        except TypeError:  # a list, an array or a dictionary
+        types = tuple(map(type, values))
+        if not PLAIN.issuperset(types):  # what may change, or may be large, is not kept
             return super()._validate_params()
-        super()._validate_params()
-        if len(_VALID) < 1000:
-            _VALID.add(key)
+        key = (type(self), types, *values)
+        if key not in _VALID:
+            super()._validate_params()
+            if len(_VALID) < 1000:
+                _VALID.add(key)
 
     def _options(self, *, draw=False):
         """Returns the options of a computation. With ``draw``, a RandomState gives the random seed."""

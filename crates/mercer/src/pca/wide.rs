@@ -10,11 +10,12 @@ use super::decompose::{Location, trace};
 use super::design::{Design, Moved, Products, Side, Sparse};
 use super::{Pca, PcaModel, PcaParts};
 use crate::block::{Block, fingerprint};
-use crate::eigen::{Certificate, Confidence, Known, Problem, Wanted, sign, solve};
+use crate::eigen::{Certificate, Confidence, Known, Problem, Wanted, rounding_of_sums, sign, solve};
 use crate::embedding::Embedding;
 use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite, counted};
 use crate::exec::Exec;
 use crate::features::Standardise;
+use crate::kernel::tile::LARGE_TILE;
 use crate::kernel_pca::KernelPca;
 use crate::linalg;
 use crate::moments::{Columns, Moments, standardised};
@@ -135,6 +136,7 @@ impl Pca {
                 let (scatter, error) = location.scatter(&moments);
                 let trace = trace(&scatter);
                 let scatter = Dense::measure_block(scatter, f64::EPSILON)?;
+                let error = error + of_stored(&scatter);
                 let found = self.leading(plan, &scatter, (trace, error), (Side::Columns, None), exec)?;
                 let at = Standardise { mean: location.mean, scale: location.scale };
                 return self.run_pairs(found, (x.n(), x.d()), None, at);
@@ -186,6 +188,7 @@ impl Pca {
                 match passes.stored {
                     true => {
                         let gram = Dense::measure_block(design.gram(exec)?, f64::EPSILON)?;
+                        let known = (known.0, known.1 + of_stored(&gram));
                         self.leading(plan, &gram, known, (Side::Points, None), exec)?
                     }
                     false => self.leading(plan, &Products(design, side), known, (side, design.step()), exec)?,
@@ -319,6 +322,11 @@ impl PcaModel {
             Points::new(scores, x.n(), k)
         })
     }
+}
+
+/// A bound on the errors of products with a stored matrix (MATHS.md, M25).
+fn of_stored(matrix: &Dense) -> f64 {
+    rounding_of_sums(matrix.n(), f64::EPSILON, LARGE_TILE) * matrix.norm()
 }
 
 /// Eigenpairs of XX' or of X'X.
