@@ -115,17 +115,17 @@ class Certificate:
 
     def __getattr__(self, name):
         source = self.__dict__.get("_source")
-        if source is None or name.startswith("__"):
-            raise AttributeError(name)
-        self.__dict__.update(Certificate._made(*source).__dict__)
-        try:
+        if source is not None and name in self.__dataclass_fields__:
+            self.__dict__.update(Certificate._made(*source).__dict__)
+            self.__dict__.pop("_source", None)  # which holds the model
+        try:  # another thread may have made it
             return self.__dict__[name]
         except KeyError:
             raise AttributeError(name) from None
 
     def __getstate__(self):
         self.lower  # noqa: B018  makes the certificate
-        return {name: value for name, value in self.__dict__.items() if name != "_source"}
+        return dict(self.__dict__)
 
     @classmethod
     def _made(cls, model, shown, dtype) -> Certificate:

@@ -31,7 +31,8 @@ class Exec:
 
 def options(n_jobs=None, memory=None, random_state=None, progress=None) -> Exec:
     """Returns the options from the parameters of an estimator, checked."""
-    return Exec(threads(n_jobs), bytes_of(memory), seed(random_state), reporter(progress))
+    budget = _mercer.recent_memory() if memory is None else bytes_of(memory)
+    return Exec(threads(n_jobs), budget, seed(random_state), reporter(progress))
 
 
 def threads(n_jobs) -> int:

@@ -45,6 +45,7 @@ __all__ = [
     "pca_model",
     "plan",
     "read_table",
+    "recent_memory",
     "write_file",
 ]
 
@@ -58,6 +59,7 @@ _SparseRows: TypeAlias = tuple[_Whole, _Whole, _Points, tuple[int, int]]
 _Block: TypeAlias = tuple[int, _Table, _Table]
 
 def default_memory() -> int: ...
+def recent_memory() -> int: ...
 
 class _Options(Protocol):
     """Threads, memory, seed and progress of a computation."""

@@ -19,15 +19,20 @@ use pyo3::prelude::*;
 
 /// Returns the memory limit of a fit without one: 8 GB, or 60 % of the memory that this process may still use if that is
 /// less. On large machines it is a constant, so that plans do not depend on what else is running.
-/// Looking it up takes as long as a small fit, so that the answer is kept for a second.
 #[pyfunction]
 fn default_memory() -> u64 {
+    mercer_io::default_memory().min(mercer::exec::DEFAULT_MEMORY)
+}
+
+/// Returns the same, as it was within the last second: looking it up takes as long as a small fit.
+#[pyfunction]
+fn recent_memory() -> u64 {
     static KNOWN: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     match *known {
         Some((since, memory)) if since.elapsed() < Duration::from_secs(1) => memory,
         _ => {
-            let memory = mercer_io::default_memory().min(mercer::exec::DEFAULT_MEMORY);
+            let memory = default_memory();
             *known = Some((Instant::now(), memory));
             memory
         }
@@ -36,8 +41,6 @@ fn default_memory() -> u64 {
 
 #[pymodule(gil_used = false)]
 mod _mercer {
-    #[pymodule_export]
-    use crate::default_memory;
     #[pymodule_export]
     use crate::fit::{complete_axes, fit_gram, fit_operator, fit_points, fit_scatter, fit_sparse, plan};
     #[pymodule_export]
@@ -52,6 +55,8 @@ mod _mercer {
     use crate::states::{PyLandmarkBasis, PyLandmarkState, PyPassState, PyPcaState, PySurvey, fit_remote};
     #[pymodule_export]
     use crate::table::{DateColumnError, TableReader, open_table, read_table};
+    #[pymodule_export]
+    use crate::{default_memory, recent_memory};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -40,10 +40,11 @@ impl Model {
     ) -> PyResult<Points<f64>> {
         let model = &self.0.model;
         let features = match model {
-            AnyModel::KernelPca(model) => model.n(),
-            _ => 1,
+            AnyModel::KernelPca(model) => model.n() as f64,
+            AnyModel::Pca(model) if *model.embedding() == Embedding::Identity => 1.0,
+            _ => f64::INFINITY,
         };
-        let flops = 2.0 * x.n() as f64 * features as f64 * (model.d() + model.components() + 30) as f64;
+        let flops = 2.0 * x.n() as f64 * features * (model.d() + model.components() + 30) as f64;
         work_of(py, options, flops, |exec| model.transform(x, exec))
     }
 

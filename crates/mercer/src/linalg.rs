@@ -6,13 +6,13 @@
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
-use faer::linalg::evd::{ComputeEigenvectors, SelfAdjointEvdParams, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, recommended_block_size};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::linalg::triangular_inverse::invert_lower_triangular;
-use faer::{Accum, Auto, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef, Par};
 use fearless_simd::{Level, dispatch, prelude::*};
 use rayon::prelude::*;
 
@@ -24,8 +24,8 @@ use crate::real::{Real, SQUARABLE, largest};
 /// From this size on, the work of a decomposition is split in two.
 const PARALLEL_FROM: usize = 700;
 
-/// From this size on, the tridiagonal problem of a decomposition is divided; the QR algorithm, which does the rest, is slow.
-const DIVIDED_FROM: usize = 32;
+/// The same for singular values, which take more work.
+const SVD_PARALLEL_FROM: usize = 256;
 
 /// Pieces that a large product is cut into, however many threads there are.
 const PIECES: usize = 8;
@@ -341,16 +341,14 @@ fn decompose(mut a: Block, mut vectors: Option<&mut Block>) -> Result<Vec<f64>> 
     let mut values = vec![0.0; n];
     let par = par(n);
     let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let mut how = <SelfAdjointEvdParams as Auto<f64>>::auto();
-    how.recursion_threshold = DIVIDED_FROM;
-    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, wanted, par, how.into()));
+    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, wanted, par, Default::default()));
     self_adjoint_evd(
         view(&a),
         DiagMut::from_slice_mut(&mut values),
         vectors.as_deref_mut().map(view_mut),
         par,
         MemStack::new(&mut memory),
-        how.into(),
+        Default::default(),
     )
     .map_err(|_| ErrorKind::NoConvergence { what: "eigendecomposition", size: n })?;
     // faer's order is ascending
@@ -379,7 +377,7 @@ pub(crate) fn svd_right(x: &Points<f64>) -> Result<(Vec<f64>, Block)> {
     let transposed = Block::from_columns(scaled, d, n).expect("as many values");
     let a = if wide { transposed } else { transposed.transposed() };
     let (mut values, mut vectors) = (vec![0.0; size], Block::zeros(d, size));
-    let par = par(size);
+    let par = if size < SVD_PARALLEL_FROM { Par::Seq } else { Par::rayon(2) };
     let (left, right) = match wide {
         true => (ComputeSvdVectors::Thin, ComputeSvdVectors::No),
         false => (ComputeSvdVectors::No, ComputeSvdVectors::Thin),

@@ -20,9 +20,10 @@ const CHUNK: usize = 512;
 /// Rows whose sums are taken while they are in cache.
 const FEW: usize = 32;
 /// From this many columns on, threads share one scatter matrix, instead of having one for each part of the points.
-const WIDE_FROM: usize = 256;
+pub(crate) const WIDE_FROM: usize = 256;
 /// Chunks that are prepared together there, and rows and columns of the blocks that a thread works on.
 const TOGETHER: usize = 8;
+pub(crate) const ROWS_TOGETHER: usize = TOGETHER * CHUNK;
 const WIDE_BLOCK: usize = 192;
 /// Half of eps: the rounding of one operation.
 pub(crate) const UNIT: f64 = 0.5 * f64::EPSILON;
@@ -150,7 +151,7 @@ impl Moments {
         let mut sum = Moments::empty(d);
         let mut rest = Block::zeros(d, d);
         let mut chunks: Vec<Chunk> = (0..TOGETHER).map(|_| Chunk::default()).collect();
-        for start in (0..n).step_by(TOGETHER * CHUNK) {
+        for start in (0..n).step_by(ROWS_TOGETHER) {
             exec.check_cancelled()?;
             let count = (n - start).div_ceil(CHUNK).min(TOGETHER);
             let guess = sum.columns.mean.clone();
@@ -176,7 +177,7 @@ impl Moments {
         Ok(sum)
     }
 
-    /// As [`Moments::of_chunk`] in twice the precision.
+    /// The moments of a chunk of points, in twice the precision.
     fn of_chunk_precisely<T: Real>(x: PointsRef<'_, T>) -> Self {
         let (columns, high, low) = Columns::of_chunk_precisely(x);
         let (scatter, rest) = precise::scatter(&high, &low, x.n(), x.d());
@@ -386,7 +387,7 @@ impl Columns {
         }
     }
 
-    /// Computes the sums of points with any number of columns, with the same bits as [`Moments::of_with`].
+    /// Computes the sums of points with any number of columns; of few columns with the same bits as [`Moments::of_with`].
     pub(crate) fn of_with<T: Real>(x: PointsRef<'_, T>, exec: &Exec) -> Result<Self> {
         x.check_shape(0)?;
         let small = precise::affordable([x.n(), x.d(), x.d()]);

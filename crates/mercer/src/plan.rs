@@ -6,6 +6,7 @@ use std::fmt;
 use crate::eigen::columns;
 use crate::error::{Bytes, Error, Result, counted};
 use crate::exec::Exec;
+use crate::moments::{ROWS_TOGETHER, WIDE_FROM};
 use crate::op::pass::Grid;
 use crate::options::{Landmarks, Route};
 use crate::spectrum::Components;
@@ -247,12 +248,22 @@ impl Plan {
                     .saturating_add(square(small).saturating_mul(EIGEN_COPIES)),
                 4.0 * nf * df * sf + EIGEN_FLOPS * sf.powi(3),
             ),
-            PlannedRoute::Covariance | PlannedRoute::Dense | PlannedRoute::Passes(_) | PlannedRoute::Landmarks(_) => {
-                // Sixteen parts of the points, whose sums have two parts each.
-                (square(features).saturating_mul(EIGEN_COPIES + 32), nf * df * df + EIGEN_FLOPS * df.powi(3))
-            }
+            PlannedRoute::Covariance | PlannedRoute::Dense | PlannedRoute::Passes(_) | PlannedRoute::Landmarks(_) => (
+                square(features).saturating_mul(EIGEN_COPIES).saturating_add(Plan::bytes_of_moments(features)),
+                nf * df * df + EIGEN_FLOPS * df.powi(3),
+            ),
         };
         Plan { route, why, n, features, bytes, flops }
+    }
+
+    /// Memory of the sums of moments: of few columns sixteen parts of the points, whose sums have two parts each; of many
+    /// one such sum, a copy of it, and a few rows.
+    pub(crate) fn bytes_of_moments(columns: u128) -> u128 {
+        let square = columns.saturating_mul(columns).saturating_mul(FLOAT);
+        match columns < WIDE_FROM as u128 {
+            true => square.saturating_mul(32),
+            false => square.saturating_mul(3).saturating_add(columns.saturating_mul(ROWS_TOGETHER as u128 * FLOAT)),
+        }
     }
 
     /// Kernel PCA by all eigenpairs of the stored Gram matrix.
@@ -308,7 +319,7 @@ impl Plan {
         };
         let pivots = if pivots < columns { 0 } else { pivots };
         // A basis of sixteen steps is seldom filled; four are enough to continue from.
-        let room = usize::try_from(budget / 3 / (points * 2 * FLOAT)).unwrap_or(usize::MAX);
+        let room = usize::try_from(budget / 3 / (points.max(1) * 2 * FLOAT)).unwrap_or(usize::MAX);
         let basis = (16 * columns).min(room).max(4 * columns).min(n);
         let vectors = (basis.min(8 * columns) as u128 * 2 + 8 * columns as u128) * points * FLOAT;
         // For a wide kernel it is in f64.

@@ -8,7 +8,8 @@
 //! until |R| <= tolerance
 //! ```
 //!
-//! Without F the corrections are R itself, and Q spans a block Krylov space. If an f32 operator is given, passes are in f32
+//! Without F, Q spans a block Krylov space: the next vectors are the images of the last (block Lanczos), and R itself after
+//! a look at the Ritz pairs. If an f32 operator is given, passes are in f32
 //! until f32 rounding limits the residuals. The last pass is in f64, on X and the last corrections, and all reported
 //! values, vectors and residuals come from it. The bound from the probes has an allowance for the precision of their passes.
 
@@ -192,14 +193,15 @@ impl Search<'_> {
         let (mut reached, mut steps, mut slow, mut ceiling) = (None, 0, 0, f64::INFINITY);
         loop {
             // One pass: the new columns, and the probes unless the precision has changed since they started.
-            let probing = self.probes.is_some() && f32_op.is_some() == self.probed_in_f32;
+            let mut probing = self.probes.is_some() && f32_op.is_some() == self.probed_in_f32;
             if probing {
                 block.append(&self.next_probes());
             }
             block = orth::extension(&self.q, block, self.problem.centred);
             self.exec.check_cancelled()?;
             if block.b() == 0 {
-                // The basis is closed under the operator: try a random direction, if one is left.
+                // The basis is closed under the operator: try a random direction, if one is left, and look at once.
+                self.next_look = 0;
                 let mut rng = Rng::new(steps as u64);
                 block = orth::extension(&self.q, Block::from_fn(n, 1, |_, _| rng.normal()), self.problem.centred);
             }
@@ -229,6 +231,7 @@ impl Search<'_> {
                 probes.set_basis_images(&ritz.images);
                 self.probes = Some(probes);
                 self.probed_in_f32 = f32_op.is_some();
+                probing = true;
             }
             let exhausted = self.q.b() + usize::from(self.problem.centred) >= n;
             let fall = reached.map_or(1.0, |before: f64| worst / before);
@@ -242,8 +245,11 @@ impl Search<'_> {
             } && all;
             // All pairs have converged, but the probes cannot yet exclude another one: they continue alone.
             let before = steps;
-            while enough && probing && !exhausted && self.needs_probe_steps(&ritz, &mut ceiling, steps) {
+            while enough && probing && !exhausted && self.needs_probe_steps(&ritz, &mut ceiling) {
                 let block = orth::extension(&self.q, self.next_probes(), self.problem.centred);
+                if block.b() == 0 {
+                    break;
+                }
                 let images = self.pass(f32_op, &block, Some(worst))?;
                 self.extend(&block, &images);
                 self.step_probes();
@@ -266,7 +272,7 @@ impl Search<'_> {
                 block = ritz.vectors.first(self.b);
                 block.append(&corrections);
                 (self.q, self.aq, self.h) = (Block::zeros(n, 0), Block::zeros(n, 0), Block::zeros(0, 0));
-                (reached, slow) = (Some(worst), 0);
+                (reached, slow, self.next_look) = (Some(worst), 0, 0);
                 continue;
             }
             if enough || exhausted {
@@ -312,11 +318,14 @@ impl Search<'_> {
     }
 
     /// Whether the bound from the probes does not yet separate the k wanted from the rest of the spectrum, but still falls.
-    fn needs_probe_steps(&self, ritz: &Ritz, ceiling: &mut f64, steps: usize) -> bool {
+    fn needs_probe_steps(&self, ritz: &Ritz, ceiling: &mut f64) -> bool {
         let k = self.wanted.k.min(ritz.values.len());
         let Some(probes) = &self.probes else { return false };
-        if k == 0 || steps > MOST_PASSES / 8 || probes.is_done() {
+        if k == 0 || probes.steps() > MOST_PASSES / 8 || probes.is_done() {
             return false;
+        }
+        if probes.steps() == 0 {
+            return true;
         }
         let before = std::mem::replace(ceiling, probes.ceiling().upper(k));
         *ceiling >= ritz.values[k - 1] && *ceiling < 0.97 * before

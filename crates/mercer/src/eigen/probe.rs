@@ -50,7 +50,7 @@ impl Ceiling {
         self.uppers(i..i + 1)[0]
     }
 
-    /// Bounds on the eigenvalues with these indices, each within about a thousandth of the best possible.
+    /// Bounds on the eigenvalues with these indices, mostly within a thousandth of the best possible.
     pub(crate) fn uppers(&self, indices: Range<usize>) -> Vec<f64> {
         let b = self.h.b();
         let inside = indices.start.min(b)..indices.end.min(b);
@@ -151,6 +151,11 @@ impl Probes {
             let scale = a.iter().chain(b).fold(0.0f64, |m, v| m.max(v.abs()));
             b.last().is_some_and(|last| *last <= 1e-12 * scale)
         })
+    }
+
+    /// The number of Lanczos steps of a probe.
+    pub(super) fn steps(&self) -> usize {
+        self.alpha[0].len()
     }
 
     pub(super) fn basis(&self) -> &Block {

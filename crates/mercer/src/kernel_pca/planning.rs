@@ -11,7 +11,7 @@ use crate::spectrum::Components;
 
 /// Up to this many points all eigenpairs are computed; for a matrix or an operator of the user's, which may have
 /// negative eigenvalues, up to so many.
-const DENSE_UP_TO: usize = 320;
+const DENSE_UP_TO: usize = 400;
 const DENSE_UP_TO_GIVEN: usize = 2000;
 /// Up to this many points all eigenvalues of a kernel that may have negative ones are computed: that takes seconds.
 const ALL_EIGENVALUES_UP_TO: usize = 4000;

@@ -5,13 +5,13 @@
 use std::borrow::Cow;
 
 use super::Pca;
-use crate::block::Block;
+use crate::block::{Block, fingerprint};
 use crate::error::{Error, ErrorKind, ErrorSubject, Result};
 use crate::exec::Exec;
 use crate::features::Standardise;
 use crate::linalg;
 use crate::moments::UNIT;
-use crate::op::{SymOp, centre};
+use crate::op::{SymOp, centre, mean};
 use crate::points::Points;
 use crate::real::{SQUARABLE, largest};
 use crate::sparse::Csr;
@@ -38,6 +38,9 @@ pub(super) trait Design: Sync {
     fn step(&self) -> Option<usize> {
         None
     }
+
+    /// A hash of the points.
+    fn fingerprint(&self) -> u64;
 
     /// A bound on the norm of the error of XX', stored or by products (MATHS.md, M24).
     fn error(&self) -> f64;
@@ -130,6 +133,10 @@ impl Design for Moved {
         Ok(linalg::inner_products(&self.0, &self.0))
     }
 
+    fn fingerprint(&self) -> u64 {
+        self.0.fingerprint()
+    }
+
     fn error(&self) -> f64 {
         let square = linalg::norm(self.0.as_slice()).powi(2);
         (self.1 + linalg::product_error(self.n()) + linalg::product_error(self.d())) * square
@@ -201,6 +208,13 @@ impl<'a> Sparse<'a> {
     }
 }
 
+/// Terms that are summed before they are added to the sum of the terms before.
+const PART: usize = 256;
+
+fn dot_by_parts(a: &[f64], b: &[f64]) -> f64 {
+    a.chunks(PART).zip(b.chunks(PART)).map(|(a, b)| linalg::dot(a, b)).sum()
+}
+
 /// The means of the columns that have a value in every row, 0 for the others; of a constant column, its value.
 fn means_of_full(x: &Csr) -> Vec<f64> {
     let (counts, mut means) = (x.column_counts(), x.column_sums());
@@ -238,7 +252,7 @@ impl Design for Sparse<'_> {
     fn times(&self, b: &Block) -> Result<Block> {
         let mut product = self.rows.times(b)?;
         for j in 0..b.b() {
-            let along = linalg::dot(&self.rest, b.col(j));
+            let along = dot_by_parts(&self.rest, b.col(j));
             product.col_mut(j).iter_mut().for_each(|v| *v -= along);
         }
         Ok(product)
@@ -247,14 +261,14 @@ impl Design for Sparse<'_> {
     fn transposed_times(&self, b: &Block) -> Result<Block> {
         let mut product = self.columns.times(b)?;
         for j in 0..b.b() {
-            let sum: f64 = b.col(j).iter().sum();
+            let sum = mean(b.col(j)) * b.n() as f64;
             product.col_mut(j).iter_mut().zip(&self.rest).for_each(|(v, m)| *v -= m * sum);
         }
         Ok(product)
     }
 
     fn squares(&self) -> Vec<f64> {
-        let of_zeros: f64 = self.rest.iter().map(|m| m * m).sum();
+        let of_zeros = dot_by_parts(&self.rest, &self.rest);
         let square = |(columns, values): (&[u32], &[f64])| {
             let stored = columns.iter().zip(values).map(|(j, v)| v * (v - 2.0 * self.rest[*j as usize])).sum::<f64>();
             (of_zeros + stored).max(0.0)
@@ -274,6 +288,18 @@ impl Design for Sparse<'_> {
         // Products with vectors add the terms of a row or a column one after the other.
         let most = |x: &Csr| x.rows().map(|(columns, _)| columns.len()).max().unwrap_or(0);
         let of_products = (most(&self.rows) + most(&self.columns)) as f64 * UNIT;
-        (of_products.max(Csr::GRAM_ERROR) + OF_MEAN + self.of_scale) * self.square()
+        // What is subtracted for the mean m: 1 m'v has at most the length sqrt(n) |m|, and so has m 1'u.
+        let (n, square) = (self.rows.n() as f64, self.square());
+        let of_mean = n.sqrt() * linalg::norm(&self.rest);
+        let of_sums = (PART as f64 / 8.0 + (n + self.rows.d() as f64) / PART as f64 + 16.0) * UNIT;
+        (of_products.max(Csr::GRAM_ERROR) + OF_MEAN + self.of_scale) * square
+            + of_sums * of_mean * (2.0 * square.sqrt() + of_mean)
+    }
+
+    fn fingerprint(&self) -> u64 {
+        let places: Vec<f64> = self.rows.rows().flat_map(|(columns, _)| columns).map(|j| f64::from(*j)).collect();
+        let ends: Vec<f64> = self.rows.rows().map(|(columns, _)| columns.len() as f64).collect();
+        let parts = [self.rows.values(), &places, &ends, &self.rest];
+        parts.iter().fold(0, |key: u64, part| key.wrapping_mul(31) ^ fingerprint(part))
     }
 }

@@ -158,7 +158,8 @@ impl Pca {
         let plan = Plan::by_passes(&PassTask { n: size, d: 1, k, kind, f32: false, share: None }, exec);
         // A pass multiplies the points twice by about as many vectors as there are components and a few more.
         let columns = k + MORE_COLUMNS;
-        let bytes = plan.bytes.saturating_add(copy).saturating_add(table(n.max(d), 3 * columns));
+        let of_matrix = if stored && d <= n { Plan::bytes_of_moments(d as u128) } else { copy };
+        let bytes = plan.bytes.saturating_add(of_matrix).saturating_add(table(n.max(d), 3 * columns));
         let (nf, df, mf) = (n as f64, d as f64, size as f64);
         let (flops, of) = match stored {
             true => (nf * df * mf + STORED_STEPS * 2.0 * mf * mf * columns as f64, "the stored matrix"),

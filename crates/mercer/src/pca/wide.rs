@@ -9,7 +9,7 @@ use super::axes::{complete_columns, orthonormalise};
 use super::decompose::{Location, trace};
 use super::design::{Design, Moved, Products, Side, Sparse};
 use super::{Pca, PcaModel, PcaParts};
-use crate::block::{Block, fingerprint};
+use crate::block::Block;
 use crate::eigen::{Certificate, Confidence, Known, Problem, Wanted, rounding_of_sums, sign, solve};
 use crate::embedding::Embedding;
 use crate::error::{Error, ErrorKind, ErrorSubject, Result, check_finite, counted};
@@ -19,7 +19,7 @@ use crate::kernel::tile::LARGE_TILE;
 use crate::kernel_pca::KernelPca;
 use crate::linalg;
 use crate::moments::{Columns, Moments, standardised};
-use crate::op::{Dense, SymOp};
+use crate::op::{Dense, SymOp, mean};
 use crate::options::Route;
 use crate::plan::{Plan, PlannedRoute};
 use crate::points::{AnyPoints, Points, PointsRef};
@@ -29,6 +29,11 @@ use crate::spectrum::{Components, Spectrum};
 
 /// The residual that is reached where no tolerance is given, relative to the largest eigenvalue.
 const DEFAULT_TOLERANCE: f64 = 1e-6;
+/// Up to this size of the matrix, where steps cost little, residuals are at most this tolerance.
+const SMALL: usize = 2000;
+const OF_SMALL: f64 = 1e-9;
+/// Components of less than this share of the largest variance are small beside the residuals: all are computed instead.
+const LEAST_SHARE: f64 = 1e-4;
 /// Where the smallest eigenvalue is less than this share of the largest, axes are made orthonormal once more.
 const LOSES_ORTHOGONALITY: f64 = 1e-2;
 
@@ -120,7 +125,9 @@ impl Pca {
             let what = "passes over the points find a number of components of centred points".into();
             return Err(ErrorKind::Unsupported { what, remedy: "use fit, which has all routes".into() }.into());
         }
-        match points.into().into() {
+        let points = points.into();
+        points.check_shape(2)?;
+        match points.into() {
             AnyPoints::F64(x) => self.run_by_passes(&self.plan_by_passes(x.n(), x.d(), exec)?, x, exec),
             AnyPoints::F32(x) => self.run_by_passes(&self.plan_by_passes(x.n(), x.d(), exec)?, x, exec),
         }
@@ -137,14 +144,24 @@ impl Pca {
                 let trace = trace(&scatter);
                 let scatter = Dense::measure_block(scatter, f64::EPSILON)?;
                 let error = error + of_stored(&scatter);
-                let found = self.leading(plan, &scatter, (trace, error), (Side::Columns, None), exec)?;
+                let key = if exec.has_journal() { scatter.fingerprint() } else { 0 };
+                let found = self.leading(plan, &scatter, (trace, error), (Side::Columns, None, key), exec)?;
+                if found.has_too_small(self) {
+                    return self.run_features(&self.plan_whole(x.n(), x.d(), exec)?, x, x.d(), exec);
+                }
                 let at = Standardise { mean: location.mean, scale: location.scale };
                 return self.run_pairs(found, (x.n(), x.d()), None, at);
             }
             let columns = Columns::of_with(x, exec)?;
             let Location { mean, scale, error_of_rows, .. } = Location::of(&columns, self)?;
             let moved = standardised(x, &mean, &columns.rest(), &scale);
-            self.run_design(plan, &Moved::new(moved, error_of_rows)?, Standardise { mean, scale }, exec)
+            let (moved, at) = (Moved::new(moved, error_of_rows)?, Standardise { mean, scale });
+            let found = self.pairs(plan, &moved, exec)?;
+            if found.has_too_small(self) {
+                drop(moved);
+                return self.run_features(&self.plan_whole(x.n(), x.d(), exec)?, x, x.d(), exec);
+            }
+            self.run_pairs(found, (x.n(), x.d()), Some(&moved), at)
         })
     }
 
@@ -155,16 +172,18 @@ impl Pca {
         plan: &Plan,
         op: &dyn SymOp,
         (trace, error): (f64, f64),
-        (side, step): (Side, Option<usize>),
+        (side, step, key): (Side, Option<usize>, u64),
         exec: &Exec,
     ) -> Result<Pairs> {
         let passes = plan.passes().ok_or_else(|| Error::inconsistent("the plan is not one of passes"))?;
         let rounding = |_: Option<f64>, largest: f64| error + linalg::solver_error(op.n()) * largest;
-        let key = if exec.has_journal() { fingerprint(&op.diagonal(exec)?.unwrap_or(vec![trace])) } else { 0 };
         let problem = Problem { f64: op, f32: None, precondition: None, centred: false, rounding: &rounding, key };
         let tolerance = self.tolerance.unwrap_or(DEFAULT_TOLERANCE);
+        let tolerance = if op.n() <= SMALL { tolerance.min(OF_SMALL) } else { tolerance };
         let k = passes.k.min(op.n());
-        let wanted = Wanted { k, tolerance, most_columns: passes.basis, step: step.unwrap_or(k + 2), passes_before: 0 };
+        // A step of few vectors is cheap, but there is a limit on their number.
+        let step = step.map_or(k + 2, |step| step.max((k / 8).next_multiple_of(8)));
+        let wanted = Wanted { k, tolerance, most_columns: passes.basis, step, passes_before: 0 };
         let found = solve(&problem, wanted, exec)?;
         let values: Vec<f64> = found.values.iter().map(|v| v * found.unit).collect();
         let rounding = rounding(None, values.first().map_or(0.0, |v| v.abs()));
@@ -179,23 +198,28 @@ impl Pca {
 
     /// Fits by the route of the plan.
     fn run_design(&self, plan: &Plan, design: &dyn Design, at: Standardise, exec: &Exec) -> Result<PcaModel> {
-        let shape = (design.n(), design.d());
-        let found = match plan.passes().filter(|_| self.center) {
-            None => Pairs::of(self, plan, design, exec)?,
+        let found = self.pairs(plan, design, exec)?;
+        self.run_pairs(found, (design.n(), design.d()), Some(design), at)
+    }
+
+    /// The eigenpairs by the route of the plan.
+    fn pairs(&self, plan: &Plan, design: &dyn Design, exec: &Exec) -> Result<Pairs> {
+        match plan.passes().filter(|_| self.center) {
+            None => Pairs::of(self, plan, design, exec),
             Some(passes) => {
-                let known = (design.squares().iter().sum(), design.error());
+                let squares = design.squares();
+                let known = (mean(&squares) * squares.len() as f64, design.error());
                 let side = if design.d() <= design.n() { Side::Columns } else { Side::Points };
-                match passes.stored {
-                    true => {
-                        let gram = Dense::measure_block(design.gram(exec)?, f64::EPSILON)?;
-                        let known = (known.0, known.1 + of_stored(&gram));
-                        self.leading(plan, &gram, known, (Side::Points, None), exec)?
-                    }
-                    false => self.leading(plan, &Products(design, side), known, (side, design.step()), exec)?,
+                let key = |of: &dyn Fn() -> u64| if exec.has_journal() { of() } else { 0 };
+                if passes.stored {
+                    let gram = Dense::measure_block(design.gram(exec)?, f64::EPSILON)?;
+                    let (known, key) = ((known.0, known.1 + of_stored(&gram)), key(&|| gram.fingerprint()));
+                    return self.leading(plan, &gram, known, (Side::Points, None, key), exec);
                 }
+                let how = (side, design.step(), key(&|| design.fingerprint()));
+                self.leading(plan, &Products(design, side), known, how, exec)
             }
-        };
-        self.run_pairs(found, shape, Some(design), at)
+        }
     }
 
     /// From eigenpairs to the model. The points are needed for eigenvectors of their Gram matrix, and for components without
@@ -252,8 +276,8 @@ impl Pca {
                 let residuals: Vec<f64> = (0..k).map(|j| linalg::norm(images.col(j))).collect();
                 certificate.for_vectors(&eigenvalues, residuals[..real].to_vec()).with_zeros(&residuals[real..])
             }
-            // What is not in the components found is a bound on what others can have.
-            _ => certificate.with_zeros(&vec![discarded; k - real]),
+            // Of a stored scatter there are as many components as are asked for.
+            _ => certificate,
         };
         eigenvalues.resize(k, 0.0);
         PcaModel::from_parts(PcaParts {
@@ -342,6 +366,16 @@ struct Pairs {
 }
 
 impl Pairs {
+    /// Whether components are asked for that this search cannot tell from residuals.
+    fn has_too_small(&self, spec: &Pca) -> bool {
+        let wanted = match spec.components {
+            Components::Count(k) | Components::UpTo(k) => k,
+            Components::Share(_) | Components::All => self.eigenvalues.len(),
+        };
+        let least = LEAST_SHARE * self.eigenvalues.first().copied().unwrap_or(0.0);
+        self.rank < wanted || self.eigenvalues.last().is_some_and(|v| *v < least)
+    }
+
     /// Of the stored matrix XX', or by passes over it where it does not fit the memory.
     fn of(spec: &Pca, plan: &Plan, design: &dyn Design, exec: &Exec) -> Result<Self> {
         let (vectors, spectrum, certificate) = if spec.center {
