@@ -61,3 +61,20 @@ fn bits_of_few_components_do_not_depend_on_threads() -> Result<()> {
     }
     Ok(())
 }
+
+/// Residuals are relative to the largest eigenvalue, so that a search cannot tell small components from each other.
+#[test]
+fn small_components_are_computed_by_the_whole_matrix() -> Result<()> {
+    for factor in [1e3, 1e8] {
+        let x = normal(900, 700, 32);
+        let x = Points::from_fn(900, 700, |i, j| x.row(i)[j] * if j == 0 { factor } else { 1.0 });
+        let (name, model) = fitted(&x, Route::Auto, Some(1e-6), &Exec::new())?;
+        let (_, right) = fitted(&x, Route::Svd, None, &Exec::new())?;
+        assert_eq!(name, "passes");
+        for (value, exact) in model.spectrum().eigenvalues().iter().zip(right.spectrum().eigenvalues()) {
+            assert!((value / exact - 1.0).abs() < 1e-9, "{factor}: {value} for {exact}");
+        }
+        assert!(sine_of_angle(&model.axes(), &right.axes()) < 1e-8);
+    }
+    Ok(())
+}

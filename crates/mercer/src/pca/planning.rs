@@ -141,6 +141,16 @@ impl Pca {
         Plan::pca(n, features, self.route).allow(exec, "use fewer columns or points, or raise the memory budget")
     }
 
+    /// Another plan, because components are too small to be found by passes: the singular value decomposition, unless another
+    /// route is requested or it does not fit the memory.
+    pub(super) fn plan_of_all(&self, n: usize, d: usize, exec: &Exec) -> Result<Plan> {
+        let whole = self.plan_whole(n, d, exec)?;
+        match self.route {
+            Route::Auto => Ok(Pca::replan(&whole, exec).unwrap_or(whole)),
+            Route::Covariance | Route::Gram | Route::Svd => Ok(whole),
+        }
+    }
+
     /// Another plan, because small components lose their digits by the route of this one: the singular value
     /// decomposition. The memory that it needs, where that exceeds the budget.
     pub(crate) fn replan(plan: &Plan, exec: &Exec) -> std::result::Result<Plan, Bytes> {

@@ -147,7 +147,7 @@ impl Pca {
                 let key = if exec.has_journal() { scatter.fingerprint() } else { 0 };
                 let found = self.leading(plan, &scatter, (trace, error), (Side::Columns, None, key), exec)?;
                 if found.has_too_small(self) {
-                    return self.run_features(&self.plan_whole(x.n(), x.d(), exec)?, x, x.d(), exec);
+                    return self.run_features(&self.plan_of_all(x.n(), x.d(), exec)?, x, x.d(), exec);
                 }
                 let at = Standardise { mean: location.mean, scale: location.scale };
                 return self.run_pairs(found, (x.n(), x.d()), None, at);
@@ -159,7 +159,7 @@ impl Pca {
             let found = self.pairs(plan, &moved, exec)?;
             if found.has_too_small(self) {
                 drop(moved);
-                return self.run_features(&self.plan_whole(x.n(), x.d(), exec)?, x, x.d(), exec);
+                return self.run_features(&self.plan_of_all(x.n(), x.d(), exec)?, x, x.d(), exec);
             }
             self.run_pairs(found, (x.n(), x.d()), Some(&moved), at)
         })
