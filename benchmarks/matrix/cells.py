@@ -172,9 +172,7 @@ def nystroem_pca(name, solver, x, *, k, landmarks):
     gamma = width(x, None)
     if name == "mercer":
         module = package(name)
-        return lambda: (
-            module.KernelPCA(k, kernel="rbf", gamma=gamma, landmarks=landmarks).fit(x).eigenvalues_
-        )
+        return lambda: module.KernelPCA(k, kernel="rbf", gamma=gamma, landmarks=landmarks).fit(x).eigenvalues_
     from sklearn.decomposition import PCA
     from sklearn.kernel_approximation import Nystroem
     from sklearn.pipeline import make_pipeline
@@ -209,7 +207,9 @@ def kernel_cell(label, make, k, aim=1.0, solvers=("arpack", "randomized"), dtype
 def pca_cell(label, make, k, asked="auto", aim=1.0, solvers=(), dtype="float64"):
     """A cell of a fit of PCA, against the solver that is asked for and others that are exact."""
     tolerance = 1e-6 if dtype == "float64" else 1e-4
-    return Cell(label, make, partial(fit_pca, k=k, asked=asked), tuple({asked: 0, **dict.fromkeys(solvers)}), tolerance, aim)
+    return Cell(
+        label, make, partial(fit_pca, k=k, asked=asked), tuple({asked: 0, **dict.fromkeys(solvers)}), tolerance, aim
+    )
 
 
 ALL = ("arpack", "randomized", "dense")
@@ -241,7 +241,9 @@ CELLS = [
     kernel_cell("kpca rbf n=2000 d=20 all", partial(mix, 2000, 20), None, 1.0, ("dense",)),
     Cell("kpca transform 10000 on 5000", partial(mix, 5000, 50), partial(transform_kernel, k=10, new=10000), aim=15.0),
     Cell("kpca transform 1 on 5000", partial(mix, 5000, 50), partial(transform_kernel, k=10, new=1), aim=2.0),
-    Cell("kpca fit_transform n=2000 d=50 k=10", partial(mix, 2000, 50), partial(fit_transform_kernel, k=10), ("arpack",)),
+    Cell(
+        "kpca fit_transform n=2000 d=50 k=10", partial(mix, 2000, 50), partial(fit_transform_kernel, k=10), ("arpack",)
+    ),
     Cell("kpca with inverse digits k=20", digits, partial(inverse_kernel, k=20), ("arpack", "dense")),
     pca_cell("pca n=150 d=4 k=2", iris, 2, solvers=("full", "covariance_eigh")),
     pca_cell("pca n=1797 d=64 k=10", digits, 10, solvers=("full", "covariance_eigh", "randomized")),
