@@ -188,7 +188,8 @@ def row(result):
         return f"| {result['cell']} | {ours} | - | - | - |"
     best = next(f for f in result["others"] if f["solver"] == result["fastest"])
     shown = f"{result['ratio']:.2f}" if result["ratio"] >= 1 else f"**{result['ratio']:.2f}**"
-    return f"| {result['cell']} | {duration(result['seconds'])} | {duration(best['seconds'])} | {best['solver']} | {shown} |"
+    times = f"{duration(result['seconds'])} | {duration(best['seconds'])}"
+    return f"| {result['cell']} | {times} | {best['solver']} | {shown} |"
 
 
 def text(results, machine):
