@@ -40,11 +40,12 @@ class PCA(LinearModel):
     whiten : bool, default=False
         Whether to divide scores by their standard deviation. Scores of components without variance are 0.
     svd_solver : {'auto', 'full', 'covariance_eigh', 'arpack', 'randomized'}, default='auto'
-        ``'covariance_eigh'`` decomposes the covariance matrix and ``'full'`` the data itself. The others choose the
-        best exact method, see :meth:`plan`. Sparse data needs ``'auto'``, ``'arpack'`` or ``'covariance_eigh'``.
+        ``'covariance_eigh'`` uses the covariance matrix and ``'full'`` decomposes the data itself. The others choose
+        the best exact method, see :meth:`plan`. Sparse data needs ``'auto'``, ``'arpack'`` or ``'covariance_eigh'``.
     tol : float, default=0.0
-        Largest residual of components that are found by passes over the data, relative to the largest eigenvalue.
-        0 means 1e-6, which makes eigenvalues accurate to about 1e-12.
+        Largest residual of a few of many components, which are found by steps over the data or over the covariance
+        matrix, relative to the largest eigenvalue. 0 means 1e-6, which makes eigenvalues accurate to about 1e-12. Up
+        to 2,000 samples or features it is at most 1e-9.
     iterated_power : int or 'auto', default='auto'
         Not used: all solvers are exact.
     n_oversamples : int, default=10

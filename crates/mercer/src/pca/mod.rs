@@ -123,9 +123,11 @@ impl Pca {
         self
     }
 
-    /// Sets the residual |XX'u - lambda u| that is good enough, relative to the largest eigenvalue, and lets a few
-    /// components of many points with many dimensions be found by passes over the points. Without it, dense points are
-    /// decomposed to all digits, and passes over sparse ones reach 1e-6. Errors of eigenvalues are about its square.
+    /// Sets the residual |XX'u - lambda u| that is good enough, relative to the largest eigenvalue, and lets a few components
+    /// of more than 500 points with more than 500 dimensions be found by steps over the points or over the smaller of scatter
+    /// and Gram matrix. Up to 2,000 points or dimensions the residual is at most 1e-9 in any case. If a component has less
+    /// than 1e-4 of the largest variance, all are computed instead. Without a tolerance, dense points are decomposed to all
+    /// digits, and passes over sparse ones reach 1e-6. Errors of eigenvalues are about its square.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = Some(tolerance);
         self
